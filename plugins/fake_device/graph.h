@@ -39,6 +39,15 @@ struct Noted<F> {
     if (noting()) note([kept = std::tuple<std::decay_t<A>...>(a...)] { std::apply(F, kept); });
   }
 };
+/// The same of one that says whether it has done anything.
+template <class... A, bool (*F)(A...)>
+struct Noted<F> {
+  static bool call(A... a) {
+    const bool done = F(a...);
+    if (done && noting()) note([kept = std::tuple<std::decay_t<A>...>(a...)] { std::apply(F, kept); });
+    return done;
+  }
+};
 /// The same of one that takes many arrays. Their list goes when the entry has returned, and is kept.
 template <auto F>
 struct NotedList;

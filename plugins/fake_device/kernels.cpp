@@ -477,6 +477,7 @@ core::DeviceKernels kernels() {
           .norm_room = norm_room,
           .activate = {Noted<activate>::call, Noted<activate_backward>::call},
           .gated = {Noted<gated>::call, Noted<gated_backward>::call},
+          .activated_product = activated_products(),
           .narrow8 = {Noted<max_abs8>::call, Noted<quantize8>::call},
           .attention = {takes_attention, Noted<attention_forward>::call, Noted<attention_backward>::call,
                         attention_room},

@@ -9,6 +9,7 @@ namespace bora::fake_device {
 
 /// The device's own, as core takes them.
 core::DeviceKernels kernels();
+core::DeviceKernels::ActivatedProduct activated_products();
 
 /// Where the host may read and write what lies at an address of the device; null for null.
 void* shadow(const void* p);

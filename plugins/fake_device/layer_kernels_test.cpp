@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "bora/core/attention.h"
 #include "bora/core/cast_once.h"
@@ -15,6 +16,7 @@
 #include "bora/core/create.h"
 #include "bora/core/device.h"
 #include "bora/core/elementwise.h"
+#include "bora/core/fp8.h"
 #include "bora/core/grad.h"
 #include "bora/core/norm.h"
 #include "bora/core/plain_ops.h"
@@ -165,6 +167,39 @@ TEST(LayerKernels, QueriesAndKeysAreTurnedByOneKernel) {
       }
     }
   }
+}
+
+// How many operations have the activation within a product, and by itself.
+std::pair<std::int64_t, std::int64_t> activations_of(Activation f, DType type, std::int64_t width,
+                                                     bool again) {
+  const AxisNames of_x{"t", "e"}, of_up{"m", "e"}, of_inner{"t", "m"}, of_down{"e", "m"};
+  Array x = drawn(1, of_x, {5, width}, type, kFar);
+  const Array up = drawn(2, of_up, {16, width}, type, kFar),
+              down = drawn(3, of_down, {width, 16}, type, kFar), no_bias;
+  const auto body = [&](std::span<const Array> in) {
+    return std::vector<Array>{
+        feed_forward({in[0], of_x}, {{up, of_up}, no_bias, of_inner}, f, {{down, of_down}, no_bias, of_x})};
+  };
+  fake_device::reset();
+  const std::vector<Array*> parameters{&x};
+  (void)value_and_grad(parameters, [&] {
+    const std::vector<Array> in{x};
+    return sum_of_squares_of(again ? checkpoint(body, in)[0] : body(in)[0], of_x);
+  });
+  return {count_of("activated_product.forward") + count_of("activated_product.backward"),
+          count_of("activate.forward") + count_of("activate.backward")};
+}
+
+TEST(LayerKernels, AnActivationIsWithinTheProductsAroundIt) {
+  using Counts = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(activations_of(Activation::gelu_tanh, DType::bf16, 8, false), Counts(2, 0));
+  EXPECT_EQ(activations_of(Activation::gelu_tanh, DType::bf16, 8, true), Counts(3, 0));
+  EXPECT_EQ(activations_of(Activation::gelu_tanh, DType::f32, 8, false), Counts(0, 2));
+  EXPECT_EQ(activations_of(Activation::gelu, DType::bf16, 8, false), Counts(0, 2));
+  EXPECT_EQ(activations_of(Activation::gelu_tanh, DType::bf16, 12, false), Counts(0, 2))
+      << "no multiple of 8";
+  const Fp8Scope fp8(true);
+  EXPECT_EQ(activations_of(Activation::gelu_tanh, DType::bf16, 16, false), Counts(0, 2));
 }
 
 // Three maps of one input, and the gradients of all.

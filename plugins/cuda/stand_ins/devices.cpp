@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// For tests: the plug-in with its kernels on the host says that it has two devices, takes no graph, and copies at once.
+// For tests: the plug-in with its kernels on the host says that it has two devices, takes no graph, has no products with activations, and
+// copies at once.
 #include <cstdlib>
 #include <cstring>
 
+#include "../activated.h"
 #include "../copies.h"
 #include "../device.h"
 #include "../graph.h"
@@ -13,6 +15,8 @@ bool bora::cuda::begin_graph(void* /*stream*/) { return false; }
 void* bora::cuda::end_graph(void* /*stream*/) { return nullptr; }
 bool bora::cuda::launch_graph(void* /*graph*/, void* /*stream*/) { return false; }
 void bora::cuda::destroy_graph(void* /*graph*/) {}
+
+bora::core::DeviceKernels::ActivatedProduct bora::cuda::activated_products() { return {}; }
 
 void* bora::cuda::pinned(std::int64_t bytes) { return std::malloc(static_cast<std::size_t>(bytes)); }
 void* bora::cuda::copy_stream(std::int8_t device) {

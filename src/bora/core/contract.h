@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "bora/core/activation_function.h"
 #include "bora/core/array.h"
 
 namespace bora::core {
@@ -17,12 +18,16 @@ Array dot(const Operand& a, const Operand& b, Names out);
 /// weight that are kept, in the weight's order.
 Array linear(const Operand& x, const Operand& weight, const Array& bias, Names out);
 
-/// A map of linears().
+/// A map of what follows.
 struct LinearMap {
   Operand weight;
   const Array& bias;
   Names out;
 };
+/// down(f(up(x))): linear(), activate() and linear(). On a device in bf16 f is computed within the products, where its
+/// library of products has such ones (DeviceKernels::ActivatedProduct).
+Array feed_forward(const Operand& x, const LinearMap& up, Activation f, const LinearMap& down);
+
 /// linear() of one x for each. On a device one product for all, where the copies of the weights that its passes are
 /// computed with lie one behind the other (core/cast_once.h).
 std::vector<Array> linears(const Operand& x, std::span<const LinearMap> maps);

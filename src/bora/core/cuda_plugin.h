@@ -8,7 +8,7 @@
 namespace bora::core {
 
 /// Raised with every change of the functions that the plug-in exports; loader and plug-in must agree.
-inline constexpr int kCudaPluginVersion = 7;
+inline constexpr int kCudaPluginVersion = 8;
 
 /// What opening the CUDA plug-in came to.
 struct CudaPlugin {

@@ -90,6 +90,21 @@ struct DeviceKernels {
                      std::int64_t gradient_stride, float* largest, Stream stream) = nullptr;
   } gated;
 
+  // Products with an activation in them, as a library of matrix products computes them: within rounding of both by
+  // themselves. Rows lie without gaps. False, and nothing is done: it has none of such sizes or addresses.
+  struct ActivatedProduct {
+    bool (*takes)(Activation f, DType type) = nullptr;
+    /// z = x [rows, k] · weight [n, k]^T + bias [n], which may be null, and y = f(z), both [rows, n].
+    bool (*forward)(Activation f, DType type, std::int64_t rows, std::int64_t n, std::int64_t k,
+                    const void* x, const void* weight, const void* bias, void* z, void* y, void* room,
+                    Stream stream) = nullptr;
+    /// dz [rows, n] = dy [rows, m] · weight [m, n] · f'(z)
+    bool (*backward)(Activation f, DType type, std::int64_t rows, std::int64_t n, std::int64_t m,
+                     const void* dy, const void* weight, const void* z, void* dz, void* room,
+                     Stream stream) = nullptr;
+    std::int64_t room = 0;  ///< bytes at `room`
+  } activated_product;
+
   // To fp8 (core/fp8.h), as kernels/cpu/fp8.h.
   struct Narrow8 {
     /// `largest`: one number, 0 before, the largest |x|; NaN if an element is not finite.

@@ -76,4 +76,17 @@ auto linears(const X& x, const Linear<In, Out>&... maps) {
   return std::tuple{named_over<concat<without<axes_of<X>, as_axes<In>>, as_axes<Out>>>::adopt(*product++)...};
 }
 
+/// down(f(up(x))), as if it were written so. On a device in bf16 f may be computed within the products, unless a map has an
+/// adapter.
+template <NamedTensor X, class In, class Mid, class Out>
+  requires(MapsFrom<X, as_axes<In>, as_axes<Mid>>)
+auto feed_forward(const X& x, const Linear<In, Mid>& up, core::Activation f, const Linear<Mid, Out>& down) {
+  using Inner = concat<without<axes_of<X>, as_axes<In>>, as_axes<Mid>>;
+  using Result = concat<without<Inner, as_axes<Mid>>, as_axes<Out>>;
+  if (up.lora || down.lora) return down(bora::detail::activate(f, up(x)));
+  return named_over<Result>::adopt(
+      core::feed_forward(x.operand(), {up.weight.operand(), up.bias.array(), Inner::names}, f,
+                         {down.weight.operand(), down.bias.array(), Result::names}));
+}
+
 }  // namespace bora::nn

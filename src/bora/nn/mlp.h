@@ -55,7 +55,7 @@ struct PlainMlp {
   template <NamedTensor X>
     requires(HasAxes<X, Embed> && LacksAxes<X, Mlp>)
   X operator()(const X& x) const {
-    return down_proj(bora::detail::activate(activation, up_proj(x)));
+    return feed_forward(x, up_proj, activation, down_proj);
   }
 #if defined(__clang__)  // as in named/refusals_for_clang.h
   template <AnyTensor X>

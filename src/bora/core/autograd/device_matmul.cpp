@@ -17,29 +17,29 @@
 #include "bora/core/autograd/side_by_side.h"
 
 namespace bora::core::autograd {
-namespace {
-
 using at::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using Maybe = std::optional<Tensor>;
 
-Tensor product(const Tensor& a, const Tensor& b, const Maybe& bias) {
+Tensor device_product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
   if (a.dim() == 2) return bias ? at::_ops::addmm::call(*bias, a, b, 1, 1) : at::_ops::mm::call(a, b);
   const Tensor c = at::_ops::bmm::call(a, b);
   return bias ? c.add(*bias) : c;
 }
 
-// In another type: rounded once.
-Tensor product_as(at::ScalarType type, const Tensor& a, const Tensor& b) {
-  if (type == a.scalar_type()) return product(a, b, {});
+Tensor device_product_as(at::ScalarType type, const Tensor& a, const Tensor& b) {
+  if (type == a.scalar_type()) return device_product(a, b);
   return a.dim() == 2 ? at::_ops::mm_dtype::call(a, b, type) : at::_ops::bmm_dtype::call(a, b, type);
 }
 
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Maybe = std::optional<Tensor>;
+
 // The gradient left · right of an operand, as the operand lies.
 Tensor gradient_as(at::ScalarType type, const Tensor& operand, const Tensor& left, const Tensor& right) {
-  if (!lies_by_columns(operand)) return product_as(type, left, right);
-  return product_as(type, right.transpose(-1, -2), left.transpose(-1, -2)).transpose(-1, -2);
+  if (!lies_by_columns(operand)) return device_product_as(type, left, right);
+  return device_product_as(type, right.transpose(-1, -2), left.transpose(-1, -2)).transpose(-1, -2);
 }
 
 // b and bias are what is differentiated, the others of what is computed.
@@ -49,7 +49,7 @@ struct DeviceMatmul : torch::autograd::Function<DeviceMatmul> {
     ctx->save_for_backward({a, b_values});
     ctx->saved_data["type"] = static_cast<std::int64_t>(b.scalar_type());
     if (bias) ctx->saved_data["bias_type"] = static_cast<std::int64_t>(bias->scalar_type());
-    return product(a, b_values, bias_values);
+    return device_product(a, b_values, bias_values);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
@@ -73,7 +73,7 @@ struct JointMatmul : torch::autograd::Function<JointMatmul> {
     ctx->save_for_backward({a, weight});
     const JointPieces maps(differentiated, count);
     maps.save(*ctx);
-    return maps.results(product(a, weight.t(), bias));
+    return maps.results(device_product(a, weight.t(), bias));
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
@@ -81,9 +81,9 @@ struct JointMatmul : torch::autograd::Function<JointMatmul> {
     const Tensor g = joined_gradient(grads);
     const JointPieces maps(*ctx);
     auto out = maps.gradients(
-        *ctx, 4, [&](at::ScalarType type) { return product_as(type, g.t(), a); },
+        *ctx, 4, [&](at::ScalarType type) { return device_product_as(type, g.t(), a); },
         [&](at::ScalarType type) { return over_rows(type, g); });
-    if (ctx->needs_input_grad(0)) out[0] = product(g, weight, {});
+    if (ctx->needs_input_grad(0)) out[0] = device_product(g, weight);
     return out;
   }
 };
@@ -120,7 +120,7 @@ Tensor device_matmul(const Tensor& a, const Factor& b, const std::optional<Facto
   }
   const bool recorded = at::GradMode::is_enabled() && (a.requires_grad() || weight.requires_grad() ||
                                                        (bias && differentiated(*bias).requires_grad()));
-  if (!recorded) return product(a, b.values, values);
+  if (!recorded) return device_product(a, b.values, values);
   return DeviceMatmul::apply(a, weight, bias ? Maybe(differentiated(*bias)) : std::nullopt, b.values.detach(),
                              values ? Maybe(values->detach()) : std::nullopt);
 }

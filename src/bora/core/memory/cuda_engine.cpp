@@ -24,11 +24,11 @@ namespace {
 
 // libtorch gives cuBLAS what CUBLAS_WORKSPACE_CONFIG says, 8 times 4096 KiB, for each stream (CublasHandlePool.cpp), and
 // cuBLASLt 1 MiB if nobody says more: too little to cut a sum of a product with few results, as that of a weight in fp8,
-// into parts for all multiprocessors. A context of CUDA 13, whose kernels are loaded when they are first called: some 500 MB on an H100, read of
-// others and not measured here.
+// into parts for all multiprocessors. Products with an activation get 4 MiB (DeviceKernels::ActivatedProduct). A context of
+// CUDA 13, whose kernels are loaded when they are first called: some 500 MB on an H100, read of others and not measured here.
 constexpr const char* kWorkspaces = ":4096:8";
 constexpr const char* kWorkspaceOfLt = "32768";  // KiB
-constexpr DeviceExtras kExtras{.of_each_stream = std::int64_t{64} << 20, .beside = 500'000'000};
+constexpr DeviceExtras kExtras{.of_each_stream = std::int64_t{68} << 20, .beside = 500'000'000};
 
 std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
 

@@ -10,8 +10,10 @@
 #include <optional>
 
 #include "bora/base/error.h"
+#include "bora/core/activation.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/device_matmul.h"
+#include "bora/core/autograd/feed_forward.h"
 #include "bora/core/autograd/fp8_matmul.h"
 #include "bora/core/autograd/matmul.h"
 #include "bora/core/elementwise.h"
@@ -186,6 +188,24 @@ Array contract(std::string_view op, const Operand& a, const Operand& b, const Ar
   rethrow(op, {a, b, Operand{bias, {}}});
 }
 
+// Of a map whose weight lies [columns, contracted]: both flat, each with what is differentiated.
+autograd::FlatMap flat_map(const LinearMap& m, std::int64_t columns, std::int64_t contracted) {
+  const auto factor = [](const Array& p, const std::vector<std::int64_t>& sizes) {
+    const auto& wide = p.node()->wide;
+    return autograd::factor_of(tensor(p), wide.empty() ? at::Tensor() : tensor(wide),
+                               [&](const at::Tensor& y) { return reshaped(y, sizes); });
+  };
+  autograd::FlatMap out{factor(m.weight.array, {columns, contracted}), {}};
+  if (!m.bias.empty()) out.bias = factor(m.bias, {columns});
+  return out;
+}
+bool lies_as(const LinearMap& m, const NameList& columns, const NameList& contracted) {
+  NameList order = columns;
+  order.insert(order.end(), contracted.begin(), contracted.end());
+  return stored(m.weight.array) == nullptr &&
+         std::equal(order.begin(), order.end(), m.weight.names.begin(), m.weight.names.end());
+}
+
 // All maps by one product; nothing where that cannot be.
 std::vector<Array> by_one_product(const Operand& x, std::span<const LinearMap> maps) try {
   if (maps.size() < 2 || mapping() != nullptr || !autograd::on_a_device(alike(x.array))) return {};
@@ -193,22 +213,14 @@ std::vector<Array> by_one_product(const Operand& x, std::span<const LinearMap> m
   std::vector<autograd::Factor> weights, biases;
   for (const auto& m : maps) {
     const Roles& r = roles.emplace_back(roles_of(x, m.weight, m.out));
-    NameList order = r.columns;
-    order.insert(order.end(), r.contracted.begin(), r.contracted.end());
-    const bool fits = stored(m.weight.array) == nullptr && m.weight.array.dtype() == x.array.dtype() &&
+    const bool fits = lies_as(m, r.columns, r.contracted) && m.weight.array.dtype() == x.array.dtype() &&
                       r.batch.empty() && r.contracted == roles.front().contracted &&
-                      std::equal(order.begin(), order.end(), m.weight.names.begin(), m.weight.names.end()) &&
                       m.bias.empty() == maps.front().bias.empty();
     if (!fits) return {};
     const Space space("linear", {x, m.weight});
-    const auto factor = [](const Array& p, const std::vector<std::int64_t>& sizes) {
-      const auto& wide = p.node()->wide;
-      return autograd::factor_of(tensor(p), wide.empty() ? at::Tensor() : tensor(wide),
-                                 [&](const at::Tensor& y) { return reshaped(y, sizes); });
-    };
-    const auto columns = product_of_sizes(space, r.columns);
-    weights.push_back(factor(m.weight.array, {columns, product_of_sizes(space, r.contracted)}));
-    if (!m.bias.empty()) biases.push_back(factor(m.bias, {columns}));
+    const auto map = flat_map(m, product_of_sizes(space, r.columns), product_of_sizes(space, r.contracted));
+    weights.push_back(map.weight);
+    if (map.bias) biases.push_back(*map.bias);
   }
   const Roles& r = roles.front();
   const Space space("linear", {x, maps.front().weight});
@@ -228,7 +240,50 @@ std::vector<Array> by_one_product(const Operand& x, std::span<const LinearMap> m
   rethrow("linear", {x, maps.front().weight});
 }
 
+// The columns of `down` where it maps all columns of a first map, which has `rows` beside them; nothing where it does not, or
+// lies in another way.
+std::optional<NameList> columns_after(const LinearMap& down, const NameList& rows, const NameList& columns) {
+  const auto weight = down.weight.names;
+  if (weight.size() <= columns.size()) return std::nullopt;
+  NameList own(weight.begin(), weight.end() - std::ssize(columns));
+  const auto is_of_result = [&](std::string_view axis) { return find(down.out, axis) >= 0; };
+  const bool fits = lies_as(down, own, columns) && down.out.size() == rows.size() + own.size() &&
+                    std::ranges::all_of(rows, is_of_result) && std::ranges::all_of(own, is_of_result) &&
+                    std::ranges::none_of(columns, is_of_result);
+  return fits ? std::optional(own) : std::nullopt;
+}
+
+// With the activation in the products; empty where that cannot be.
+Array within_products(const Operand& x, const LinearMap& up, Activation f, const LinearMap& down) try {
+  if (mapping() != nullptr || !autograd::has_activated_products(alike(x.array), f)) return {};
+  const auto is_of_another_type = [&](const Array& p) { return !p.empty() && p.dtype() != x.array.dtype(); };
+  for (const Array& p : {up.weight.array, up.bias, down.weight.array, down.bias})
+    if (is_of_another_type(p)) return {};
+  const Roles r = roles_of(x, up.weight, up.out);
+  const auto columns = columns_after(down, r.rows, r.columns);
+  if (!columns || !r.batch.empty() || !lies_as(up, r.columns, r.contracted)) return {};
+  const Space space("linear", {x, up.weight, down.weight});
+  const auto n = product_of_sizes(space, r.columns);
+  const auto y = autograd::feed_forward(grouped(space, space.local(x), x.names, {}, r.rows, r.contracted),
+                                        flat_map(up, n, product_of_sizes(space, r.contracted)), f,
+                                        flat_map(down, product_of_sizes(space, *columns), n));
+  NameList order = r.rows;
+  order.insert(order.end(), columns->begin(), columns->end());
+  std::vector<std::int64_t> sizes;
+  for (auto axis : order) sizes.push_back(space.size(axis));
+  return space.label(permuted(reshaped(y, sizes), order, {down.out.begin(), down.out.end()}), down.out);
+} catch (...) {
+  rethrow("linear", {x, up.weight, down.weight});
+}
+
 }  // namespace
+
+Array feed_forward(const Operand& x, const LinearMap& up, Activation f, const LinearMap& down) {
+  if (auto y = within_products(x, up, f, down); !y.empty()) return y;
+  const Array inner = linear(x, up.weight, up.bias, up.out);
+  const Array active = activate(f, {inner, up.out});
+  return linear({active, up.out}, down.weight, down.bias, down.out);
+}
 
 std::vector<Array> linears(const Operand& x, std::span<const LinearMap> maps) {
   auto out = by_one_product(x, maps);
