@@ -20,8 +20,10 @@
 #include <type_traits>
 
 #ifdef __CUDACC__
+#include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #else
@@ -53,6 +55,15 @@ __device__ T* shared() {
   return reinterpret_cast<T*>(bytes);
 }
 
+/// Begins to copy 16 bytes into shared memory, both at multiples of 16, for the batch that end_batch() ends.
+__device__ inline void begin_copy(void* to, const void* from) { __pipeline_memcpy_async(to, from, 16); }
+__device__ inline void end_batch() { __pipeline_commit(); }
+/// Waits for all batches of this thread but the last `kBut`. The thread sees what they copied, others after sync().
+template <int kBut>
+__device__ void wait_for_batches() {
+  __pipeline_wait_prior(kBut);
+}
+
 namespace detail {
 __device__ inline unsigned long long exchanged(unsigned long long v, int mask) {
   return __shfl_xor_sync(0xffffffffU, v, mask);
@@ -74,15 +85,53 @@ __device__ inline void raise_to(unsigned* most, unsigned v) {
   if (*static_cast<volatile unsigned*>(most) < v) atomicMax(most, v);
 }
 
-/// Starts `kernel` on the stream and returns at once; nothing for no blocks. `shared`: bytes, at most 48 KiB.
+namespace detail {
+
+inline void expect_well(cudaError_t error) {
+  if (error != cudaSuccess)
+    throw std::runtime_error(std::string("a CUDA kernel did not start: ") + cudaGetErrorString(error));
+}
+
+inline std::int64_t attribute(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  expect_well(cudaGetDevice(&device));
+  expect_well(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
+}  // namespace detail
+
+/// Bytes of shared memory that a block of the current device may have where `blocks` of them are to fit on a
+/// multiprocessor.
+inline std::int64_t most_shared(int blocks) {
+  return std::min(detail::attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
+                  detail::attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / blocks -
+                      detail::attribute(cudaDevAttrReservedSharedMemoryPerBlock));
+}
+
+namespace detail {
+
+constexpr std::int64_t kSharedAtFirst = 48 << 10;
+
+// All that there is, whatever one launch takes: another thread may be about to launch the kernel with more.
+template <class K>
+void allow_more_shared() {
+  expect_well(cudaFuncSetAttribute(run<K>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(most_shared(1))));
+  expect_well(cudaFuncSetAttribute(run<K>, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                   cudaSharedmemCarveoutMaxShared));
+}
+
+}  // namespace detail
+
+/// Starts `kernel` on the stream and returns at once; nothing for no blocks. `shared`: bytes, at most most_shared(1).
 template <class K>
 void launch(const K& kernel, std::int64_t blocks, std::int64_t shared, Stream stream) {
   if (blocks == 0) return;
+  if (shared > detail::kSharedAtFirst) detail::allow_more_shared<K>();
   detail::run<<<static_cast<unsigned>(blocks), K::threads, static_cast<std::size_t>(shared),
                 static_cast<cudaStream_t>(stream)>>>(kernel);
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess)
-    throw std::runtime_error(std::string("a CUDA kernel did not start: ") + cudaGetErrorString(error));
+  detail::expect_well(cudaGetLastError());
 }
 
 #else
@@ -96,6 +145,13 @@ T* shared() {
   return reinterpret_cast<T*>(host::current().shared);
 }
 
+inline void begin_copy(void* to, const void* from) { host::begin_copy(to, from); }
+inline void end_batch() { host::end_batch(); }
+template <int kBut>
+void wait_for_batches() {
+  host::wait_for_batches(kBut);
+}
+
 namespace detail {
 template <class Bits>
 Bits exchanged(Bits v, int mask) {
@@ -106,6 +162,8 @@ Bits exchanged(Bits v, int mask) {
 inline void add_to(unsigned long long* sum, unsigned long long v) { *sum += v; }
 inline void add_to(unsigned* sum, unsigned v) { *sum += v; }
 inline void raise_to(unsigned* most, unsigned v) { *most = v > *most ? v : *most; }
+
+inline std::int64_t most_shared(int blocks) { return host::shared_memory() / blocks; }
 
 template <class K>
 void launch(const K& kernel, std::int64_t blocks, std::int64_t shared, Stream /*stream*/) {

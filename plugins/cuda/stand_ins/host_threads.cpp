@@ -3,6 +3,8 @@
 #include "host_threads.h"
 
 #include <algorithm>
+#include <cstring>
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -56,18 +58,30 @@ constexpr std::size_t kStack = std::size_t{64} << 10;
 constexpr std::int64_t kBeyond = 64;  // bytes behind the shared memory that nobody may write to
 constexpr std::byte kNothing{0xff};   // NaN in every type
 
+constexpr std::size_t kCopied = 16;  // bytes of a copy
+
 enum class State { ready, at_block, at_warp, ended };
+
+struct Copy {
+  void* to;
+  const void* from;
+  int batch;
+};
 
 struct Fiber {
   std::unique_ptr<std::byte[]> stack = std::make_unique<std::byte[]>(kStack);
   void* at = nullptr;
   void* shadow = nullptr;  // the sanitizer's
   State state = State::ended;
-  int turn = 0;  // exchanges so far
+  int turn = 0;             // exchanges so far
+  std::deque<Copy> copies;  // under way
+  int batches = 0;          // that have ended
 };
 
 Order order = Order::forward;
 std::int64_t launched = 0;
+std::int64_t most_shared = 48 << 10;
+bool misplaced = false;  // a copy of the block
 std::vector<Fiber> fibers;
 std::vector<std::uint64_t> letters[2];  // of exchanges, by turns: who has read one may write the other
 void* home = nullptr;
@@ -117,6 +131,8 @@ void prepare(Fiber& fiber) {
   forget(fiber);
   fiber.state = State::ready;
   fiber.turn = 0;
+  fiber.copies.clear();
+  fiber.batches = 0;
   // as bora_host_switch leaves it: six registers and where to go on, at an odd multiple of 8 as after a call
   auto* top = reinterpret_cast<void**>(fiber.stack.get() + kStack - 16);
   *--top = nullptr;
@@ -210,6 +226,8 @@ void run_block(std::vector<Group>& groups, std::mt19937& chance) {
 
 void set_order(Order o) { order = o; }
 std::int64_t launches() { return launched; }
+void set_shared_memory(std::int64_t bytes) { most_shared = bytes; }
+std::int64_t shared_memory() { return most_shared; }
 
 void wait_for_block() { stop(State::at_block); }
 
@@ -221,10 +239,26 @@ std::uint64_t exchange(std::uint64_t bits, int mask) {
   return letter[me ^ static_cast<std::size_t>(mask)];
 }
 
+void begin_copy(void* to, const void* from) {
+  const auto lies_well = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % kCopied == 0; };
+  if (!lies_well(to) || !lies_well(from)) misplaced = true;
+  running().copies.push_back({to, from, running().batches});
+}
+
+void end_batch() { ++running().batches; }
+
+void wait_for_batches(int but) {
+  Fiber& fiber = running();
+  while (!fiber.copies.empty() && fiber.copies.front().batch < fiber.batches - but) {
+    std::memcpy(fiber.copies.front().to, fiber.copies.front().from, kCopied);
+    fiber.copies.pop_front();
+  }
+}
+
 void detail::run(const Grid& grid, void (*c)(const void*), const void* b) {
   if (grid.blocks == 0) return;
   ++launched;
-  if (grid.threads % kWarp != 0 || grid.threads < kWarp || grid.threads > 1024 || grid.shared > 48 << 10) {
+  if (grid.threads % kWarp != 0 || grid.threads < kWarp || grid.threads > 1024 || grid.shared > most_shared) {
     throw std::logic_error("no GPU has blocks of " + std::to_string(grid.threads) + " threads with " +
                            std::to_string(grid.shared) + " bytes");
   }
@@ -239,7 +273,9 @@ void detail::run(const Grid& grid, void (*c)(const void*), const void* b) {
   for (const std::int64_t block : blocks_in_order(grid.blocks, chance)) {
     std::fill(memory.begin(), memory.end(), kNothing);
     current().block = block;
+    misplaced = false;
     run_block(groups, chance);
+    if (misplaced) throw std::logic_error("a block copied from or to no multiple of 16 bytes");
     if (std::any_of(memory.begin() + grid.shared, memory.end(), [](std::byte x) { return x != kNothing; }))
       throw std::logic_error("a block wrote beyond its shared memory");
   }

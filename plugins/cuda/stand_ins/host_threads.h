@@ -15,6 +15,9 @@ namespace bora::cuda::host {
 /// same way in each run. Blocks run in the same spirit.
 enum class Order { forward, backward, by_warps, shuffled };
 void set_order(Order order);
+/// Bytes of shared memory of a multiprocessor, all of which one block may have: 48 KiB at first.
+void set_shared_memory(std::int64_t bytes);
+std::int64_t shared_memory();
 /// How many grids have run that had blocks.
 std::int64_t launches();
 
@@ -25,7 +28,7 @@ struct Grid {
 };
 
 /// Runs `body` once for each thread. Throws std::logic_error if a block cannot go on (threads wait at different
-/// barriers, or some have ended), or writes beyond its shared memory.
+/// barriers, or some have ended), writes beyond its shared memory, or copies what lies badly.
 template <class Body>
 void run(const Grid& grid, const Body& body);
 
@@ -41,6 +44,10 @@ inline Current& current() {
 }
 void wait_for_block();
 std::uint64_t exchange(std::uint64_t bits, int mask);
+// 16 bytes arrive as late as a GPU may have them arrive: when they are waited for.
+void begin_copy(void* to, const void* from);
+void end_batch();
+void wait_for_batches(int but);
 
 namespace detail {
 void run(const Grid& grid, void (*call)(const void*), const void* body);

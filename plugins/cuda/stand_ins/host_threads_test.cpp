@@ -82,6 +82,52 @@ TEST(HostThreads, ExchangeWithinTheirWarp) {
   }
 }
 
+struct Fetch {  // out[i] = in[i], in two batches of each thread
+  static constexpr int threads = 32;
+  static constexpr int each = 4;
+  const float* in;
+  float* out;
+  int waited;
+  __device__ void operator()() const {
+    auto* room = shared<float>();
+    const int first = thread() * each, second = first + threads * each;
+    begin_copy(room + first, in + first);
+    end_batch();
+    begin_copy(room + second, in + second);
+    end_batch();
+    if (waited == 1) wait_for_batches<1>();
+    if (waited == 2) wait_for_batches<0>();
+    for (int i = 0; i < each; ++i) {
+      out[first + i] = room[first + i];
+      out[second + i] = room[second + i];
+    }
+  }
+};
+
+TEST(HostThreads, SeeWhatTheyCopyOnceTheyHaveWaitedForIt) {
+  constexpr std::size_t kHalf = Fetch::threads * Fetch::each;
+  const std::vector<float> in(2 * kHalf, 1);
+  for (const auto order : kOrders) {
+    host::set_order(order);
+    for (const int waited : {0, 1, 2}) {
+      std::vector<float> out(in.size());
+      launch(Fetch{in.data(), out.data(), waited}, 1, 8 * kHalf, nullptr);
+      for (std::size_t i = 0; i < out.size(); ++i)
+        ASSERT_EQ(std::isnan(out[i]), waited < 1 + static_cast<int>(i / kHalf)) << i << ", " << waited;
+    }
+  }
+}
+
+struct CopiesBadly {
+  static constexpr int threads = 32;
+  const float* in;
+  __device__ void operator()() const {
+    begin_copy(shared<float>() + 4 * thread(), in + 4 * thread());
+    end_batch();
+    wait_for_batches<0>();
+  }
+};
+
 struct HalfWaits {
   static constexpr int threads = 64;
   __device__ void operator()() const {
@@ -113,7 +159,21 @@ TEST(HostThreads, SayWhyABlockCannotGoOn) {
                 ThrowsMessage<std::logic_error>("a block wrote beyond its shared memory"));
     EXPECT_THAT([] { launch(Beyond(), 1, 50'000, nullptr); },
                 ThrowsMessage<std::logic_error>("no GPU has blocks of 32 threads with 50000 bytes"));
+    alignas(16) const float in[33 * 4] = {};
+    EXPECT_NO_THROW(launch(CopiesBadly{in}, 1, 512, nullptr));
+    EXPECT_THAT([&] { launch(CopiesBadly{in + 1}, 1, 512, nullptr); },
+                ThrowsMessage<std::logic_error>("a block copied from or to no multiple of 16 bytes"));
   }
+}
+
+TEST(HostThreads, HaveAsMuchSharedMemoryAsIsSet) {
+  const auto before = host::shared_memory();
+  EXPECT_EQ(most_shared(1), 48 << 10);
+  host::set_shared_memory(100'000);
+  EXPECT_EQ(most_shared(2), 50'000);
+  EXPECT_NO_THROW(launch(Beyond(), 1, 100'000, nullptr));
+  EXPECT_THROW(launch(Beyond(), 1, 100'001, nullptr), std::logic_error);
+  host::set_shared_memory(before);
 }
 
 }  // namespace

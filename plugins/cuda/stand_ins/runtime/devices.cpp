@@ -42,6 +42,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
   out->sharedMemPerBlock = 48 << 10;
   out->sharedMemPerBlockOptin = 227 << 10;
   out->sharedMemPerMultiprocessor = 228 << 10;
+  out->reservedSharedMemPerBlock = 1 << 10;
   out->regsPerBlock = out->regsPerMultiprocessor = 65536;
   out->warpSize = 32;
   out->maxThreadsPerBlock = out->maxThreadsDim[0] = out->maxThreadsDim[1] = 1024;
@@ -77,6 +78,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
       *value = static_cast<int>(all.sharedMemPerMultiprocessor);
+      break;
+    case cudaDevAttrReservedSharedMemoryPerBlock:
+      *value = static_cast<int>(all.reservedSharedMemPerBlock);
       break;
     case cudaDevAttrMultiProcessorCount:
       *value = kMultiprocessors;
