@@ -19,19 +19,29 @@ struct Join {
   }
 };
 
-// A block for each row, which reads it once for the mass and once for the gradient. kMapped: logits are not the products
-// themselves.
-template <class T, bool kMapped>
+constexpr std::int64_t kScratch = kWarp * sizeof(Mass);  // for over_block
+// Packs of a thread that are under way: 32 KiB of a block in bf16. As much keeps the memory of an H100 busy.
+constexpr int kAhead = 4;
+
+// A block for each row. kMapped: logits are not the products themselves. kKept: what is read for the mass stays in
+// shared memory for the gradient, else that reads it again. Both do the same sums.
+template <class T, bool kMapped, bool kKept>
 struct Rows {
   static constexpr int threads = 512;
+  static constexpr int step = threads * kPack;
   CrossEntropy<T> a;
   bool well;
 
   __device__ float capped(float x) const {
     return a.map.soft_cap == 0 ? x : a.map.soft_cap * tanhf(x / a.map.soft_cap);
   }
+  // A thread takes from it only what it has put there itself.
+  __device__ static T* kept() { return reinterpret_cast<T*>(shared<Mass>() + kWarp); }
   __device__ void logits(const T* row, std::int64_t i, float (&v)[kPack]) const {
-    load(row, i, a.vocab, well, v);
+    if constexpr (kKept)
+      load(kept(), i, a.vocab, true, v);
+    else
+      load(row, i, a.vocab, well, v);
     if constexpr (!kMapped) return;
     if (a.map.bias != nullptr) {
       float bias[kPack];
@@ -67,7 +77,14 @@ struct Rows {
   }
   __device__ Mass mass_of(const T* row) const {
     Mass mass{-INFINITY, 0};
-    for (std::int64_t i = thread() * kPack; i < a.vocab; i += threads * kPack) {
+    if constexpr (kKept) {
+      for (int k = 0; k < kAhead; ++k) fetch(row, thread() * kPack + k * step, a.vocab, well, kept());
+    }
+    for (std::int64_t i = thread() * kPack; i < a.vocab; i += step) {
+      if constexpr (kKept) {
+        fetch(row, i + kAhead * step, a.vocab, well, kept());
+        wait_for_batches<kAhead>();
+      }
       float v[kPack];
       logits(row, i, v);
       const bool whole = i + kPack <= a.vocab;
@@ -77,29 +94,25 @@ struct Rows {
     return over_block<threads>(mass, shared<Mass>(), Join());
   }
 
-  // d(loss + z_loss·lse²) in the products.
-  __device__ void replace(T* row, const Mass& mass, float by, std::int64_t target, float weight) const {
-    const std::int64_t pack_of_target = target / kPack * kPack;
-    const auto in_pack = static_cast<int>(target - pack_of_target);
-    for (std::int64_t i = thread() * kPack; i < a.vocab; i += threads * kPack) {
-      const bool has_target = i == pack_of_target;
-      float v[kPack];
-      logits(row, i, v);
-      for (int j = 0; j < kPack; ++j) {
-        float g = expf(v[j] - mass.most) * by;
-        if (has_target && j == in_pack) g -= weight;
-        v[j] = g * slope(v[j]);
-      }
-      store(v, row, i, a.vocab, well);
-    }
-  }
   template <class Value>
   __device__ void fill(T* row, const Value& value) const {
-    for (std::int64_t i = thread() * kPack; i < a.vocab; i += threads * kPack) {
+    for (std::int64_t i = thread() * kPack; i < a.vocab; i += step) {
       float v[kPack];
       value(i, v);
       store(v, row, i, a.vocab, well);
     }
+  }
+
+  // d(loss + z_loss·lse²) in the products. `chosen`: the logit of the target.
+  __device__ void replace(T* row, const Mass& mass, float by, std::int64_t target, float chosen,
+                          float weight) const {
+    const auto share = [&](float logit) { return expf(logit - mass.most) * by; };
+    fill(row, [&](std::int64_t i, float(&v)[kPack]) {
+      logits(row, i, v);
+      for (float& x : v) x = share(x) * slope(x);
+    });
+    if (thread() == target / kPack % threads)  // it has written the target's pack
+      row[target] = from_float<T>((share(chosen) - weight) * slope(chosen));
   }
 
   __device__ void operator()() const {
@@ -122,15 +135,23 @@ struct Rows {
         for (float& x : v) x = counts ? NAN : 0;
       });
     } else {
-      replace(row, mass, weight * (1 + 2 * a.z_loss * lse) / mass.sum, target, weight);
+      replace(row, mass, weight * (1 + 2 * a.z_loss * lse) / mass.sum, target, chosen, weight);
     }
   }
 };
 
+// With one block on a multiprocessor nothing would be read while it writes.
+constexpr int kBlocks = 2;
+
 template <bool kMapped, class T>
 void by_rows(const CrossEntropy<T>& a, Stream stream) {
   const bool well = packs_lie_well(a.stride, a.x, a.map.bias);
-  launch(Rows<T, kMapped>{a, well}, a.rows, kWarp * sizeof(Mass), stream);
+  const bool twice = a.gradient || kMapped;
+  const std::int64_t bytes = kScratch + a.vocab * static_cast<std::int64_t>(sizeof(T));
+  if (twice && bytes <= most_shared(kBlocks))
+    launch(Rows<T, kMapped, true>{a, well}, a.rows, bytes, stream);
+  else
+    launch(Rows<T, kMapped, false>{a, well}, a.rows, kScratch, stream);
 }
 
 }  // namespace

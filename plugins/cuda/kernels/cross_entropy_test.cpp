@@ -82,12 +82,94 @@ void check(const Case& c) {
   }
 }
 
+// Of a GPU with room for two rows, or for none.
+template <class T, class Run>
+void kept_and_not(std::int64_t vocab, const Run& run) {
+  const auto before = host::shared_memory();
+  const std::int64_t scratch = 256, row = vocab * static_cast<std::int64_t>(sizeof(T));
+  for (const bool kept : {true, false}) {
+    SCOPED_TRACE(kept ? "kept" : "read again");
+    host::set_shared_memory(2 * (scratch + row) - (kept ? 0 : 1));
+    run(kept);
+  }
+  host::set_shared_memory(before);
+}
+
 TEST(CudaCrossEntropy, AgreesWithThePlainFormula) {
   for_both_types([](auto t) {
     for (const Case& c : kCases) {
       SCOPED_TRACE(::testing::Message() << c.rows << " x " << c.vocab << ", cap " << c.soft_cap);
-      check<decltype(t)>(c);
+      kept_and_not<decltype(t)>(c.vocab, [&](bool) { check<decltype(t)>(c); });
     }
+  });
+}
+
+// Rows whose target is the last element, that do not count, have no weight, have no target, and have NaN there.
+template <class T>
+void expect_same_bits(const Case& c, bool gradient) {
+  auto x = random<T>(c.rows * c.stride, 1, 8);
+  const auto bias = random<float>(c.bias ? c.vocab : 0, 2);
+  const auto last = static_cast<std::int32_t>(c.vocab - 1);
+  const List<std::int32_t> targets{last, -1, last / 2, last + 1, 9};
+  const List<float> weights{0.5F, 1, 0, 1, 1};
+  x[4 * c.stride + targets[4]] = from_float<T>(NAN);
+  List<T> z, first_z;
+  List<float> loss(c.rows), lse(c.rows), first_loss, first_lse;
+  const auto same = [](const auto& a, const auto& b) {
+    return std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0;
+  };
+  kept_and_not<T>(c.vocab, [&](bool kept) {
+    in_all_orders(
+        [&] {
+          z = x;
+          cross_entropy<T>({c.rows,
+                            c.vocab,
+                            z.data(),
+                            c.stride,
+                            targets.data(),
+                            weights.data(),
+                            c.z_loss,
+                            loss.data(),
+                            lse.data(),
+                            gradient,
+                            {c.scale, c.soft_cap, pointer(bias)}},
+                           nullptr);
+        },
+        z, loss, lse);
+    if (kept) first_z = z, first_loss = loss, first_lse = lse;
+    EXPECT_TRUE(same(z, first_z) && same(loss, first_loss) && same(lse, first_lse));
+  });
+  EXPECT_TRUE(std::isfinite(loss[0]) && loss[1] == 0 && std::isnan(loss[3]) && std::isnan(loss[4]));
+}
+
+TEST(CudaCrossEntropy, HasTheSameBitsWhetherARowIsKept) {
+  const Case cases[] = {
+      {5, 1003, 1008, 1, 0, 1e-2F},
+      {5, 1003, 1003},
+      {5, 20483, 20488, 1, 0, 1e-2F},  // more packs than are under way
+      {5, 20483, 20488, 0.5F, 3, 1e-2F, true},
+      {5, 4096, 4104, 2, 0, 0, true},
+  };
+  for_both_types([&](auto t) {
+    for (const Case& c : cases) {
+      SCOPED_TRACE(::testing::Message() << c.vocab << ", " << c.stride << ", cap " << c.soft_cap);
+      for (const bool gradient : {false, true}) expect_same_bits<decltype(t)>(c, gradient);
+    }
+  });
+}
+
+// The first element changes between the passes: it is where lse is written to.
+TEST(CudaCrossEntropy, ReadsARowOnceThatIsKept) {
+  const std::int64_t vocab = 1000;
+  kept_and_not<float>(vocab, [&](bool kept) {
+    List<float> x(vocab, 0), loss(1);
+    const std::int32_t target = 1;
+    const float weight = 1;
+    cross_entropy<float>({1, vocab, x.data(), vocab, &target, &weight, 0, loss.data(), x.data(), true, {}},
+                         nullptr);
+    const float mean = 1 / static_cast<float>(vocab), want = kept ? mean : 1;  // exp(lse) = vocab
+    EXPECT_NEAR(x[0], want, 1e-3F * want);
+    EXPECT_NEAR(x[2], mean, 1e-6F);
   });
 }
 

@@ -86,6 +86,23 @@ __device__ inline void load(const T* x, std::int64_t i, std::int64_t n, bool wel
   for (int j = 0; j < kPack; ++j) out[j] = to_float(pack[j]);
 }
 
+/// Begins to copy the same elements, those that x has, to the same places of `to`, which is shared memory at a multiple
+/// of 16 bytes: a batch (threads.h).
+template <class T>
+__device__ inline void fetch(const T* x, std::int64_t i, std::int64_t n, bool well, T* to) {
+  if (well && i + kPack <= n) {
+    constexpr int kEach = 16 / sizeof(T);
+    for (int j = 0; j < kPack; j += kEach) begin_copy(to + i + j, x + i + j);
+  } else {
+    T pack[kPack];
+    load_stored(x, i, n, false, pack);
+    for (int j = 0; j < kPack; ++j) {
+      if (i + j < n) to[i + j] = pack[j];
+    }
+  }
+  end_batch();
+}
+
 /// Writes them, those that x has.
 template <class T>
 __device__ inline void store(const float (&v)[kPack], T* x, std::int64_t i, std::int64_t n, bool well) {
