@@ -24,14 +24,16 @@ core::DeviceKernels::ActivatedProduct activated_products() {
           .forward =
               [](Activation f, DType type, std::int64_t rows, std::int64_t n, std::int64_t k, const void* x,
                  const void* weight, const void* bias, void* z, void* y, void* room, Stream s) {
-                return takes(f, type) && activated(*loaded_matrix_library(),
-                                                   ActivatedForward{rows, n, k, x, weight, bias, z, y}, room, of(s));
+                return takes(f, type) &&
+                       activated(*loaded_matrix_library(),
+                                 ActivatedForward{rows, n, k, x, weight, bias, z, y}, room, of(s));
               },
           .backward =
               [](Activation f, DType type, std::int64_t rows, std::int64_t n, std::int64_t m, const void* dy,
                  const void* weight, const void* z, void* dz, void* room, Stream s) {
-                return takes(f, type) && activated(*loaded_matrix_library(),
-                                                   ActivatedBackward{rows, n, m, dy, weight, z, dz}, room, of(s));
+                return takes(f, type) &&
+                       activated(*loaded_matrix_library(), ActivatedBackward{rows, n, m, dy, weight, z, dz},
+                                 room, of(s));
               },
           .room = kProductRoom};
 }

@@ -16,12 +16,13 @@ namespace bora::cuda {
 namespace {
 
 constexpr std::uint32_t kAlignment = 16;  // of all addresses
-constexpr std::int64_t kPack = 8;         // elements of which sizes are multiples: an auxiliary matrix must be
+constexpr std::int64_t kPack = 8;  // elements of which sizes are multiples: an auxiliary matrix must be
 constexpr std::int64_t kFewestRows = 64;  // below, rows differ from call to call, and little is won
 
 void check(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    throw std::runtime_error(std::string("cuBLASLt: ") + what + " ended with status " + std::to_string(status));
+    throw std::runtime_error(std::string("cuBLASLt: ") + what + " ended with status " +
+                             std::to_string(status));
 }
 
 template <class T, class Destroy>
@@ -140,8 +141,9 @@ class Description {
     wish(out, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(kProductRoom));
     wish(out, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
-    for (const auto of : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    for (const auto of :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
       wish(out, of, kAlignment);
     return out;
   }
@@ -186,10 +188,12 @@ bool start(const MatrixLibrary& library, const Asked& p, void* room, cudaStream_
 
 }  // namespace
 
-bool activated(const MatrixLibrary& library, const ActivatedForward& product, void* room, cudaStream_t stream) {
+bool activated(const MatrixLibrary& library, const ActivatedForward& product, void* room,
+               cudaStream_t stream) {
   return start(library, asked(product), room, stream);
 }
-bool activated(const MatrixLibrary& library, const ActivatedBackward& product, void* room, cudaStream_t stream) {
+bool activated(const MatrixLibrary& library, const ActivatedBackward& product, void* room,
+               cudaStream_t stream) {
   return start(library, asked(product), room, stream);
 }
 

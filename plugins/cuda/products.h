@@ -30,7 +30,9 @@ constexpr std::int64_t kProductRoom = std::int64_t{4} << 20;
 
 /// Starts the product on the stream of the current device; false, and nothing is done, where the library has no way for
 /// such sizes and addresses, which it is asked for once. Throws what the library says at a start.
-bool activated(const MatrixLibrary& library, const ActivatedForward& product, void* room, cudaStream_t stream);
-bool activated(const MatrixLibrary& library, const ActivatedBackward& product, void* room, cudaStream_t stream);
+bool activated(const MatrixLibrary& library, const ActivatedForward& product, void* room,
+               cudaStream_t stream);
+bool activated(const MatrixLibrary& library, const ActivatedBackward& product, void* room,
+               cudaStream_t stream);
 
 }  // namespace bora::cuda

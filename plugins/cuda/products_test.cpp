@@ -47,9 +47,7 @@ struct Case {
     return {kRows, kN, kInner, x.at(), weight.at(), with_bias ? bias.at() : nullptr, z.at(), y.at()};
   }
   Halves dy{kRows * kInner, 4}, second{kInner * kN, 5}, dz{kRows * kN};
-  ActivatedBackward backward() {
-    return {kRows, kN, kInner, dy.at(), second.at(), z.at(), dz.at()};
-  }
+  ActivatedBackward backward() { return {kRows, kN, kInner, dy.at(), second.at(), z.at(), dz.at()}; }
 };
 
 class Products : public testing::Test {

@@ -34,8 +34,9 @@ void put(const std::vector<float>& from, void* at) {
 // That core has brought the room that was asked for: all of it is written to.
 void use_room(void* room) { std::fill_n(static_cast<unsigned char*>(shadow(room)), kProductRoom, 0xff); }
 
-bool product_forward(Activation f, DType type, std::int64_t rows, std::int64_t n, std::int64_t k, const void* x,
-             const void* weight, const void* bias, void* z, void* y, void* room, Stream /*stream*/) {
+bool product_forward(Activation f, DType type, std::int64_t rows, std::int64_t n, std::int64_t k,
+                     const void* x, const void* weight, const void* bias, void* z, void* y, void* room,
+                     Stream /*stream*/) {
   if (!takes_product(f, type) || !sizes_fit(n, k)) return false;
   launched("activated_product.forward");
   use_room(room);
@@ -49,8 +50,9 @@ bool product_forward(Activation f, DType type, std::int64_t rows, std::int64_t n
   return true;
 }
 
-bool product_backward(Activation f, DType type, std::int64_t rows, std::int64_t n, std::int64_t m, const void* dy,
-              const void* weight, const void* z, void* dz, void* room, Stream /*stream*/) {
+bool product_backward(Activation f, DType type, std::int64_t rows, std::int64_t n, std::int64_t m,
+                      const void* dy, const void* weight, const void* z, void* dz, void* room,
+                      Stream /*stream*/) {
   if (!takes_product(f, type) || !sizes_fit(n, m)) return false;
   launched("activated_product.backward");
   use_room(room);

@@ -106,7 +106,8 @@ TEST(StepGraphs, AfterAResume) {
     fake_device::reset();
     EXPECT_EQ(after.trainer->step().loss, one_by_one.trainer->step().loss) << "step " << step;
     ASSERT_EQ(after.values(), one_by_one.values()) << "step " << step;
-    EXPECT_GT(graphs_launched(), 0) << "the second lane of the first step is noted";
+    const bool are_new = step == 4 || step == 6;  // a lane that stores gradients, and one that adds to them
+    EXPECT_EQ(graphs_launched(), are_new ? 0 : c.lanes);
   }
 }
 

@@ -129,7 +129,8 @@ void adamw_bf16(const kernels::AdamW& step, std::int64_t count, const kernels::S
 void add_into(std::int64_t count, const kernels::Added* arrays, Stream /*stream*/) {
   launched("add_into");
   for (const auto& a : std::span(arrays, static_cast<std::size_t>(count)))
-    kernels::add_into(a.n, there(a.into), there(a.from));
+    a.stores ? void(std::copy_n(there(a.from), a.n, there(a.into)))
+             : kernels::add_into(a.n, there(a.into), there(a.from));
 }
 
 void narrow(std::int64_t count, const kernels::Narrowed* arrays, Stream /*stream*/) {

@@ -7,9 +7,11 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "bora/core/attention.h"
+#include "bora/core/autograd/added_gradients.h"
 #include "bora/core/cast_once.h"
 #include "bora/core/checkpoint.h"
 #include "bora/core/contract.h"
@@ -370,6 +372,41 @@ TEST(LayerKernels, ASumThatIsAskedForIsComputed) {
   }
 }
 
+// Of three parameters: one that is used once, one in two blocks that are computed again, one that is not used.
+TEST(LayerKernels, GradientsAreStoredOrAdded) {
+  const AxisNames be{"b", "e"};
+  for (const Device device : {kFar, kHere}) {
+    Array once = drawn(1, be, {2, 8}, DType::f32, device), twice = drawn(2, be, {2, 8}, DType::f32, device),
+          unused = drawn(3, be, {2, 8}, DType::f32, device);
+    const std::vector<Array*> parameters{&once, &twice, &unused};
+    const auto loss = [&] {
+      const auto body = [&](std::span<const Array> in) {
+        return std::vector<Array>{binary(Binary::multiply, {in[0], be}, {twice, be}, be)};
+      };
+      const std::vector<Array> in{once};
+      const auto between = checkpoint(body, in);
+      return reduce(Reduction::sum, {checkpoint(body, between)[0], be}, be);
+    };
+    const auto want = value_and_grad(parameters, loss);
+    const auto into_places_of = [&](float value, bool stores) {
+      std::vector<Array> into;
+      for (int i = 0; i < 3; ++i) into.push_back(to(full({be, once.sizes()}, value), device));
+      const StoringGradients storing(stores);
+      EXPECT_EQ(accumulate_gradients(parameters, loss, into).item(), want.value.item());
+      std::vector<Numbers> out;
+      for (const auto& x : into) out.push_back(x.to_vector<float>());
+      return out;
+    };
+    const auto stored = into_places_of(std::numeric_limits<float>::quiet_NaN(), true),
+               added = into_places_of(1, false);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto gradient = want.gradients[i].to_vector<float>();
+      EXPECT_EQ(stored[i], gradient) << i;
+      for (std::size_t k = 0; k < gradient.size(); ++k) EXPECT_NEAR(added[i][k], 1 + gradient[k], 1e-5) << i;
+    }
+  }
+}
+
 // Lists of arrays by one kernel: what each gives alone.
 TEST(LayerKernels, ManyArraysAtOnce) {
   const AxisNames a{"a"};
@@ -391,15 +428,14 @@ TEST(LayerKernels, ManyArraysAtOnce) {
                               .correction2 = 0.05F,
                               .gradient_scale = 0.5F};
     std::vector<AdamWArrays> arrays;
-    std::vector<Array*> into;
-    std::vector<const Array*> from;
+    std::vector<Addition> additions;
     for (std::size_t i = 0; i < p.size(); ++i) {
       arrays.push_back({p[i], g[i], m[i], v[i], 0.1F * static_cast<float>(i)});
-      into.push_back(&m[i]);
-      from.push_back(&g[i]);
+      additions.push_back({&m[i], &g[i]});
     }
+    additions.push_back({&v[0], &g[0], true});
     adamw(rule, arrays);
-    add_into(into, from);
+    add_into(additions);
     Numbers out;
     for (const auto* list : {&p, &m, &v})
       for (const auto& x : *list)

@@ -22,14 +22,15 @@ struct AddInto {
     const int which = arrays.mine();
     const AddItem& a = arrays.items[which];
     const std::int64_t begin = arrays.begin(which) + thread() * kPack;
-    float x[packs][kPack], y[packs][kPack];
+    float sum[packs][kPack], before[packs][kPack];
     for (int p = 0; p < packs; ++p) {
-      load(a.into, begin + p * threads * kPack, a.n, a.well, x[p]);
-      load(a.from, begin + p * threads * kPack, a.n, a.well, y[p]);
+      load(a.from, begin + p * threads * kPack, a.n, a.well, sum[p]);
+      if (!a.stores) load(a.into, begin + p * threads * kPack, a.n, a.well, before[p]);
     }
     for (int p = 0; p < packs; ++p) {
-      for (int j = 0; j < kPack; ++j) x[p][j] += y[p][j];
-      store(x[p], a.into, begin + p * threads * kPack, a.n, a.well);
+      if (!a.stores)
+        for (int j = 0; j < kPack; ++j) sum[p][j] += before[p][j];
+      store(sum[p], a.into, begin + p * threads * kPack, a.n, a.well);
     }
   }
 };

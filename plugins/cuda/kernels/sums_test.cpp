@@ -30,6 +30,22 @@ TEST(CudaSums, AddIntoIsOneAdditionForEach) {
   }
 }
 
+// Of what was there before, NaN too, nothing is left.
+TEST(CudaSums, AddIntoStores) {
+  for (const auto n : kSizes) {
+    const auto y = random<float>(n, 2, 1e-3F);
+    List<float> stored;
+    in_all_orders(
+        [&] {
+          stored.assign(y.size(), std::numeric_limits<float>::quiet_NaN());
+          const kernels::Added one{n, stored.data(), y.data(), true};
+          add_into(1, &one, nullptr);
+        },
+        stored);
+    EXPECT_EQ(stored, y);
+  }
+}
+
 float largest_of(const List<float>& x) {
   List<float> out(1);
   for (const auto order : {host::Order::shuffled, host::Order::forward}) {

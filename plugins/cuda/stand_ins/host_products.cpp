@@ -80,8 +80,8 @@ struct Matrix {
   float operator()(std::int64_t row, std::int64_t column) const { return value(at[column * stride + row]); }
 };
 
-cublasStatus_t compute(const HostProduct& p, const Bits* a, const HostLayout& la, const Bits* b, const HostLayout& lb,
-                       Bits* d, const HostLayout& ld) {
+cublasStatus_t compute(const HostProduct& p, const Bits* a, const HostLayout& la, const Bits* b,
+                       const HostLayout& lb, Bits* d, const HostLayout& ld) {
   const bool turned = p.at<cublasOperation_t>(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_N) == CUBLAS_OP_T;
   const auto m = turned ? la.columns : la.rows, k = turned ? la.rows : la.columns, n = lb.columns;
   if (p.at<cublasOperation_t>(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) != CUBLAS_OP_N || lb.rows != k)
@@ -198,7 +198,8 @@ const MatrixLibrary& host_matrix_library() {
              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t wished, int,
              cublasLtMatmulHeuristicResult_t* found, int* count) {
             ++times_asked();
-            for (const int name : {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES})
+            for (const int name :
+                 {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES})
               if (!as<HostPreference>(wished)->set.contains(name)) return refused("a preference is missing");
             *count = has_ways() ? 1 : 0;
             *found = {};
@@ -206,11 +207,12 @@ const MatrixLibrary& host_matrix_library() {
           },
       .multiply =
           [](cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha, const void* a,
-             cublasLtMatrixLayout_t la, const void* b, cublasLtMatrixLayout_t lb, const void* beta, const void*,
-             cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t*, void*,
-             std::size_t, cudaStream_t) {
+             cublasLtMatrixLayout_t la, const void* b, cublasLtMatrixLayout_t lb, const void* beta,
+             const void*, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t ld,
+             const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t) {
             const auto& p = *as<HostProduct>(product);
-            if (p.compute != CUBLAS_COMPUTE_32F || p.scale != CUDA_R_32F) return refused("computed in another type");
+            if (p.compute != CUBLAS_COMPUTE_32F || p.scale != CUDA_R_32F)
+              return refused("computed in another type");
             if (*static_cast<const float*>(alpha) != 1 || *static_cast<const float*>(beta) != 0)
               return refused("factors");
             return compute(p, static_cast<const Bits*>(a), *as<HostLayout>(la), static_cast<const Bits*>(b),

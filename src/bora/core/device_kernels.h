@@ -34,7 +34,7 @@ struct DeviceKernels {
   /// The same with moments in bf16.
   void (*adamw_bf16)(const kernels::AdamW& step, std::int64_t count, const kernels::SteppedBf16* arrays,
                      Stream stream) = nullptr;
-  /// into += from: the additions of the lane tree.
+  /// into += from, or = from: the additions of the lane tree.
   void (*add_into)(std::int64_t count, const kernels::Added* arrays, Stream stream) = nullptr;
   /// to = from rounded to bf16
   void (*narrow)(std::int64_t count, const kernels::Narrowed* arrays, Stream stream) = nullptr;

@@ -37,6 +37,7 @@ struct Added {
   std::int64_t n;
   float* into;
   const float* from;
+  bool stores = false;  ///< into = from, whatever is there
 };
 
 struct Narrowed {

@@ -33,8 +33,8 @@ bool in_noted_pass();
 ///
 /// The first pass of a shape is computed as ever, the second one is noted, and then launched. Parameters and their copies must
 /// be where they were; else passes are noted anew. A pass that cannot be noted, since the host waits within it or sends
-/// what differs from pass to pass, is computed as ever, which a line says once, with the reason. All passes add to one set of
-/// gradients, which stays.
+/// what differs from pass to pass, is computed as ever, which a line says once, with the reason. There is one set of gradients,
+/// which stays; a pass that stores them is noted apart from one that adds to them.
 class StepGraphs {
  public:
   /// Adds gradients to `into` (empty: stores them there), as accumulate_gradients does. What it depends on beside

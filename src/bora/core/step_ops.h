@@ -34,8 +34,13 @@ void by_chance(Array& into, const Array& from, const kernels::Rounding& rounding
 void adamw(const kernels::AdamW& step, std::span<const AdamWArrays> arrays);
 /// into += from: the only operation of the lane tree.
 void add_into(Array& into, const Array& from);
-/// The same of each pair.
-void add_into(std::span<Array* const> into, std::span<const Array* const> from);
+struct Addition {
+  Array* into;
+  const Array* from;
+  bool stores = false;  ///< into = from, whatever is there
+};
+/// All of them, on a device in as few launches as there can be.
+void add_into(std::span<const Addition> all);
 /// into = keep · into + factor · from
 void add_scaled(Array& into, float factor, const Array& from, float keep = 1);
 

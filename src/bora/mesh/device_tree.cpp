@@ -81,16 +81,14 @@ void DeviceTree::reduce_scatter(const TreeNodes& nodes, const std::vector<LaneSu
       at_home.push_back(home[s.array].empty() ? core::Array() : part_of(home[s.array], s));
     // Either of two may hold their sum, addition being commutative: what is at home, if it is among them.
     const auto add = [&](Parts left, Parts right) {
-      std::vector<core::Array*> into;
-      std::vector<const core::Array*> more;
+      std::vector<core::Addition> additions;
       for (std::size_t i = 0; i < left.size(); ++i) {
         if (left[i].empty()) std::swap(left[i], right[i]);
         if (right[i].empty()) continue;
         if (core::share_memory(right[i], at_home[i])) std::swap(left[i], right[i]);
-        into.push_back(&left[i]);
-        more.push_back(&right[i]);
+        additions.push_back({&left[i], &right[i]});
       }
-      core::add_into(into, more);
+      core::add_into(additions);
       return left;
     };
     LaneMerge<Parts> merge;

@@ -12,8 +12,7 @@ namespace bora::mesh {
 namespace {
 
 void add_arrays(std::vector<core::Array>& into, const std::vector<core::Array>& from) {
-  std::vector<core::Array*> left;
-  std::vector<const core::Array*> right;
+  std::vector<core::Addition> additions;
   for (std::size_t i = 0; i < into.size(); ++i) {
     if (from[i].empty()) continue;
     if (into[i].empty()) {
@@ -24,10 +23,9 @@ void add_arrays(std::vector<core::Array>& into, const std::vector<core::Array>& 
       fail(ErrorKind::InvalidArgument, "lane tree: array {} has {} elements in one lane and {} in another", i,
            into[i].numel(), from[i].numel());
     }
-    left.push_back(&into[i]);
-    right.push_back(&from[i]);
+    additions.push_back({&into[i], &from[i]});
   }
-  core::add_into(left, right);
+  core::add_into(additions);
 }
 
 void add_scalars(std::vector<double>& into, std::span<const double> from) {

@@ -18,6 +18,8 @@
 namespace bora::core {
 namespace {
 
+thread_local bool storing = false;
+
 std::int64_t bytes_of_floats(const Array& x) { return x.numel() * std::int64_t{sizeof(float)}; }
 
 class Taking final : public torch::autograd::PostAccumulateGradHook {
@@ -36,6 +38,10 @@ class Taking final : public torch::autograd::PostAccumulateGradHook {
 
 }  // namespace
 
+StoringGradients::StoringGradients(bool on) : before_(std::exchange(storing, on)) {}
+StoringGradients::~StoringGradients() { storing = before_; }
+bool storing_gradients() { return storing; }
+
 bool AddedGradients::suits(std::span<const Array> into) {
   return !into.empty() && std::ranges::none_of(into, [](const Array& x) {
     return x.empty() || tensor(x).is_cpu() || device_kernels(tensor(x)).add_into == nullptr;
@@ -43,7 +49,7 @@ bool AddedGradients::suits(std::span<const Array> into) {
 }
 
 AddedGradients::AddedGradients(std::span<Array* const> parameters, std::span<Array> into)
-    : parameters_(parameters), into_(into) {
+    : parameters_(parameters), into_(into), stores_(into.size(), storing) {
   std::int64_t all = 0;
   for (const auto& x : into) all += bytes_of_floats(x);
   most_ = most_waiting_gradients(all);
@@ -56,21 +62,27 @@ AddedGradients::~AddedGradients() {
 }
 
 void AddedGradients::take(std::size_t parameter, Array gradient) {
-  if (std::ranges::find(places_, parameter) != places_.end()) finish();
+  if (std::ranges::find(places_, parameter) != places_.end()) add_waiting();
   bytes_ += bytes_of_floats(gradient);
   waiting_.push_back(std::move(gradient));
   places_.push_back(parameter);
-  if (bytes_ > most_) finish();
+  if (bytes_ > most_) add_waiting();
 }
 
 void AddedGradients::finish() {
-  std::vector<Array*> into;
-  std::vector<const Array*> from;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    into.push_back(&into_[places_[i]]);
-    from.push_back(&waiting_[i]);
+  add_waiting();
+  for (std::size_t i = 0; i < stores_.size(); ++i) {
+    if (stores_[i]) tensor(into_[i]).detach().zero_();
   }
-  add_into(into, from);
+}
+
+void AddedGradients::add_waiting() {
+  std::vector<Addition> all;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    all.push_back({&into_[places_[i]], &waiting_[i], stores_[places_[i]]});
+    stores_[places_[i]] = false;
+  }
+  add_into(all);
   waiting_.clear();
   places_.clear();
   bytes_ = 0;

@@ -53,9 +53,9 @@ Tensor gradient_before(Activation f, const Tensor& g, const Tensor& weight, cons
   const auto& kernels = recorded_kernels(z);
   Tensor dz = new_beside(z, z.sizes());
   const Tensor room = room_of(kernels.activated_product, z);
-  if (kernels.activated_product.backward(f, kernel_type(z), z.size(0), z.size(1), g.size(1), g.const_data_ptr(),
-                                         weight.const_data_ptr(), z.const_data_ptr(), dz.mutable_data_ptr(),
-                                         room.mutable_data_ptr(), stream_of(z)))
+  if (kernels.activated_product.backward(f, kernel_type(z), z.size(0), z.size(1), g.size(1),
+                                         g.const_data_ptr(), weight.const_data_ptr(), z.const_data_ptr(),
+                                         dz.mutable_data_ptr(), room.mutable_data_ptr(), stream_of(z)))
     return dz;
   const Tensor dy = device_product(g, weight);
   kernels.activate.backward(f, kernel_type(z), dz.numel(), z.const_data_ptr(), dy.const_data_ptr(),
@@ -72,7 +72,8 @@ struct Wanted {
   Wanted(AutogradContext& ctx, const std::vector<std::int64_t>& types) {
     std::size_t at = 0;
     for (std::size_t i = 0; i < of.size(); ++i) {
-      if (static_cast<at::ScalarType>(types[i]) != at::ScalarType::Undefined) of[i] = ctx.needs_input_grad(at++);
+      if (static_cast<at::ScalarType>(types[i]) != at::ScalarType::Undefined)
+        of[i] = ctx.needs_input_grad(at++);
     }
   }
   bool before_the_activation() const { return of[kX] || of[kUp] || of[kUpBias]; }

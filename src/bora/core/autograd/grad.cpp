@@ -96,6 +96,10 @@ Array accumulate_gradients(std::span<Array* const> parameters, const std::functi
     added.finish();
     return value;
   }
+  if (storing_gradients()) {
+    for (const auto& x : into)
+      if (!x.empty()) tensor(x).detach().zero_();
+  }
   RecordingScope scope("value_and_grad", parameters, into);
   Array value = pull_back(scalar_of(f));
   for (std::size_t i = 0; i < into.size(); ++i) into[i] = scope.gradient(i);

@@ -17,6 +17,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/log.h"
+#include "bora/core/autograd/added_gradients.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/pass_notes.h"
 #include "bora/core/create.h"
@@ -30,7 +31,8 @@ namespace {
 using at::Tensor;
 
 thread_local PassNotes* pass_notes = nullptr;
-constexpr std::size_t kMostGraphs = 64;  // shapes of passes
+constexpr std::size_t kMostGraphs =
+    128;  // shapes of passes, of those that store gradients and of those that add them
 
 // This thread's work goes to another stream, each of the two in its turn. That stream's memory is its own: libtorch gives it
 // to no other one.
@@ -139,6 +141,7 @@ struct StepGraphs::State {
     std::vector<PassNotes::Constant> constants;
     Tensor numbers;  // f64
     void* graph = nullptr;
+    bool stores = false;  // gradients, else it adds them
   };
   using Shape = std::vector<std::int64_t>;
 
@@ -156,8 +159,8 @@ struct StepGraphs::State {
   State& operator=(const State&) = delete;
 
   void make_gradients();
-  void clear_gradients();
-  std::vector<Number> compute(const PassInputs& inputs, const Pass& pass) const;
+  void give_gradients_away();
+  std::vector<Number> compute(const PassInputs& inputs, bool stores, const Pass& pass) const;
   void keep(One& one, const PassInputs& inputs, const PassNotes& notes, std::size_t numbers) const;
   static void bring(const One& one, const PassInputs& inputs);
   void note(One& one, const Pass& pass) const;
@@ -201,8 +204,8 @@ struct StepGraphs::State {
 namespace {
 
 // What makes another graph: sizes and types of the inputs, documents among them.
-std::vector<std::int64_t> shape_of(const PassInputs& inputs) {
-  std::vector<std::int64_t> out{inputs.key.has_value()};
+std::vector<std::int64_t> shape_of(const PassInputs& inputs, bool stores) {
+  std::vector<std::int64_t> out{stores, inputs.key.has_value()};
   for (const auto& array : inputs.arrays) {
     if (array.empty()) {
       out.push_back(-1);
@@ -254,28 +257,28 @@ void StepGraphs::State::make_gradients() {
   }
 }
 
-// To what no bit of a sum is changed by: -0 + x is x. Who still has the last gradients gets them as a copy.
-void StepGraphs::State::clear_gradients() {
+// Who still has the last gradients gets them as a copy: their places are stored in anew.
+void StepGraphs::State::give_gradients_away() {
   if (!flat.defined()) make_gradients();
   const auto is_held = [](const Array& g) { return g.node()->references.load() > 1; };
-  if (std::ranges::any_of(gradients, is_held)) {
-    const Tensor copy = flat.clone();
-    for (auto& g : gradients) {
-      Array own = wrap(g.node()->tensor);
-      g.node()->tensor = copy.as_strided(own.node()->tensor.sizes(), own.node()->tensor.strides(),
-                                         own.node()->tensor.storage_offset());
-      g = std::move(own);
-    }
+  if (std::ranges::none_of(gradients, is_held)) return;
+  const Tensor copy = flat.clone();
+  for (auto& g : gradients) {
+    Array own = wrap(g.node()->tensor);
+    g.node()->tensor = copy.as_strided(own.node()->tensor.sizes(), own.node()->tensor.strides(),
+                                       own.node()->tensor.storage_offset());
+    g = std::move(own);
   }
-  flat.fill_(-0.0);
 }
 
 // The numbers leave the memory of the side stream, in which graphs work.
-std::vector<Number> StepGraphs::State::compute(const PassInputs& inputs, const Pass& pass) const {
+std::vector<Number> StepGraphs::State::compute(const PassInputs& inputs, bool stores,
+                                               const Pass& pass) const {
   std::vector<Number> numbers;
   {
     const Counting counting(*this);
     const OnStream there(side);
+    const StoringGradients storing(stores);
     std::vector<Array> into = gradients;
     numbers = pass(inputs, into);
   }
@@ -314,6 +317,7 @@ void StepGraphs::State::note(One& one, const Pass& pass) const {
   const auto stream = stream_of(like);
   if (!device.begin(stream)) fail(ErrorKind::Unsupported, "the device takes no graph now");
   try {
+    const StoringGradients storing(one.stores);
     std::vector<Array> into = gradients;
     const PassNotes::Where where{home, true, static_cast<const Key*>(one.keys.const_data_ptr()), one.count};
     PassNotes notes(where, one.constants);
@@ -366,10 +370,10 @@ std::vector<Number> StepGraphs::State::launch(const One& one) const {
 }
 
 std::vector<Number> StepGraphs::State::run(One& one, const PassInputs& inputs, const Pass& pass) const {
-  if (one.stage == Stage::never) return compute(inputs, pass);
+  if (one.stage == Stage::never) return compute(inputs, one.stores, pass);
   if (one.stage == Stage::fresh) {
     PassNotes notes({home, false, nullptr, 0}, {});
-    auto numbers = compute(inputs, pass);
+    auto numbers = compute(inputs, one.stores, pass);
     keep(one, inputs, notes, numbers.size());
     one.stage = Stage::computed;
     return numbers;
@@ -382,14 +386,14 @@ std::vector<Number> StepGraphs::State::run(One& one, const PassInputs& inputs, c
       note(one, pass);
       if (times_given_back(where()) != before) {  // of its own memory, perhaps: another time
         device.destroy(std::exchange(one.graph, nullptr));
-        return compute(inputs, pass);
+        return compute(inputs, one.stores, pass);
       }
       one.stage = Stage::noted;
     } catch (const std::exception& e) {
-      one = {.stage = Stage::never};
+      one = {.stage = Stage::never, .stores = one.stores};
       say_once(fmt::format("no graph of a pass, whose operations go to {} one by one: {}", name(where()),
                            first_line(e.what())));
-      return compute(inputs, pass);
+      return compute(inputs, one.stores, pass);
     }
     bring(one, inputs);  // its keys
   }
@@ -411,10 +415,15 @@ std::vector<Number> StepGraphs::run(const PassInputs& inputs, std::span<Array> i
   if (plain_ops() || into.empty() || !state.are_where_they_were() ||
       (!stores && !same_places(state.gradients, into)))
     return pass(inputs, into);
-  if (stores) state.clear_gradients();
-  const auto shape = shape_of(inputs);
+  if (stores) state.give_gradients_away();
+  const auto shape = shape_of(inputs, stores);
   const bool full = state.all.size() >= kMostGraphs && !state.all.contains(shape);
-  auto numbers = full ? state.compute(inputs, pass) : state.run(state.all[shape], inputs, pass);
+  const auto as_noted = [&] {
+    auto& one = state.all[shape];
+    one.stores = stores;
+    return state.run(one, inputs, pass);
+  };
+  auto numbers = full ? state.compute(inputs, stores, pass) : as_noted();
   if (stores) std::ranges::copy(state.gradients, into.begin());
   return numbers;
 }

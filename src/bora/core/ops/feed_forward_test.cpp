@@ -45,13 +45,14 @@ struct Setting {
 enum class Called { together, apart };
 
 struct FeedForwardCase {
-  AxisNames of_x{"b", "t", "e"}, of_up{"h", "m", "e"}, of_up_bias{"h", "m"}, of_down{"e", "h", "m"}, of_down_bias{"e"},
-      inner{"b", "t", "h", "m"}, out{"e", "t", "b"};
+  AxisNames of_x{"b", "t", "e"}, of_up{"h", "m", "e"}, of_up_bias{"h", "m"}, of_down{"e", "h", "m"},
+      of_down_bias{"e"}, inner{"b", "t", "h", "m"}, out{"e", "t", "b"};
   Setting s;
   Array x, up, up_bias, down, down_bias;
 
   FeedForwardCase(Device device, const Setting& setting) : s(setting) {
-    const auto drawn = [&](std::uint64_t seed, const AxisNames& names, const std::vector<std::int64_t>& sizes) {
+    const auto drawn = [&](std::uint64_t seed, const AxisNames& names,
+                           const std::vector<std::int64_t>& sizes) {
       return to(random_normal(Key::from_seed(seed), {names, sizes}), device);
     };
     x = drawn(1, of_x, {kBatch, kTime, s.width});
@@ -64,7 +65,8 @@ struct FeedForwardCase {
   std::vector<Parameter> parameters() {
     std::vector<Parameter> all{{.path = "up", .axes = of_up, .array = &up},
                                {.path = "down", .axes = of_down, .array = &down}};
-    if (s.up_bias) all.push_back({.path = "up_bias", .axes = of_up_bias, .role = Role::bias, .array = &up_bias});
+    if (s.up_bias)
+      all.push_back({.path = "up_bias", .axes = of_up_bias, .role = Role::bias, .array = &up_bias});
     if (s.down_bias)
       all.push_back({.path = "down_bias", .axes = of_down_bias, .role = Role::bias, .array = &down_bias});
     return all;
@@ -74,7 +76,8 @@ struct FeedForwardCase {
   Array result(const Array& h, Called called) const {
     const Array u = as(up, of_up), ub = as(up_bias, of_up_bias), d = as(down, of_down),
                 db = as(down_bias, of_down_bias);
-    if (called == Called::together) return feed_forward({h, of_x}, {{u, of_up}, ub, inner}, s.f, {{d, of_down}, db, out});
+    if (called == Called::together)
+      return feed_forward({h, of_x}, {{u, of_up}, ub, inner}, s.f, {{d, of_down}, db, out});
     const Array z = linear({h, of_x}, {u, of_up}, ub, inner);
     return linear({activate(s.f, {z, inner}), inner}, {d, of_down}, db, out);
   }
@@ -123,15 +126,16 @@ TEST(FeedForward, IsNearThreeOperations) {
     for (const bool again : {false, true}) {
       SCOPED_TRACE(std::to_string(biases) + (again ? ", again" : ""));
       const Setting s{.up_bias = biases % 2 == 1, .down_bias = biases / 2 == 1, .again = again};
-          const auto got = gradients_of(kDevice, s, Called::together);
+      const auto got = gradients_of(kDevice, s, Called::together);
       EXPECT_EQ(gradients_of(kDevice, s, Called::together), got) << "the same bits again";
       expect_near(got, gradients_of(kDevice, s, Called::apart), 0.02F);
       expect_near(got, gradients_of(kHost, s, Called::together), 0.02F);
-          const PlainOpsScope plain;
+      const PlainOpsScope plain;
       expect_near(got, gradients_of(kDevice, s, Called::together), 0.02F);
     }
   }
-  EXPECT_EQ(gradients_of(kDevice, {.again = true}, Called::together), gradients_of(kDevice, {}, Called::together));
+  EXPECT_EQ(gradients_of(kDevice, {.again = true}, Called::together),
+            gradients_of(kDevice, {}, Called::together));
 }
 
 // The library's answer, for the sizes of GPT-2.
@@ -143,8 +147,8 @@ TEST(FeedForward, HasSuchProductsOnItsDevice) {
     const AxisNames names{"m", "n"};
     return to(cast({full({names, sizes}, 0.5), names}, DType::bf16), kDevice);
   };
-  const Array x = halves(rows, k), weight = halves(n, k), bias = halves(1, n), z = halves(rows, n), y = halves(rows, n),
-              dy = halves(rows, k), second = halves(k, n), dz = halves(rows, n);
+  const Array x = halves(rows, k), weight = halves(n, k), bias = halves(1, n), z = halves(rows, n),
+              y = halves(rows, n), dy = halves(rows, k), second = halves(k, n), dz = halves(rows, n);
   const auto& entry = device_kernels(tensor(x)).activated_product;
   ASSERT_NE(entry.takes, nullptr);
   EXPECT_TRUE(entry.takes(Activation::gelu_tanh, DType::bf16));
@@ -153,11 +157,11 @@ TEST(FeedForward, HasSuchProductsOnItsDevice) {
   const Array room = halves(1, entry.room / 2);
   const auto at = [](const Array& a) { return tensor(a).mutable_data_ptr(); };
   for (const void* with : {static_cast<const void*>(at(bias)), static_cast<const void*>(nullptr)}) {
-    EXPECT_TRUE(entry.forward(Activation::gelu_tanh, DType::bf16, rows, n, k, at(x), at(weight), with, at(z), at(y),
-                              at(room), stream_of(tensor(x))));
+    EXPECT_TRUE(entry.forward(Activation::gelu_tanh, DType::bf16, rows, n, k, at(x), at(weight), with, at(z),
+                              at(y), at(room), stream_of(tensor(x))));
   }
-  EXPECT_TRUE(entry.backward(Activation::gelu_tanh, DType::bf16, rows, n, k, at(dy), at(second), at(z), at(dz), at(room),
-                             stream_of(tensor(x))));
+  EXPECT_TRUE(entry.backward(Activation::gelu_tanh, DType::bf16, rows, n, k, at(dy), at(second), at(z),
+                             at(dz), at(room), stream_of(tensor(x))));
   const float sum = static_cast<float>(k) / 4;
   const AxisNames names{"m", "n"};
   EXPECT_EQ(cast({z, names}, DType::f32).to_vector<float>()[0], sum);
@@ -167,7 +171,7 @@ TEST(FeedForward, HasSuchProductsOnItsDevice) {
 
 TEST(FeedForward, IsThreeOperationsWhereNoProductHasTheActivation) {
   const auto bits_of_three = [](const Setting& s) {
-      const auto together = gradients_of(kDevice, s, Called::together);
+    const auto together = gradients_of(kDevice, s, Called::together);
     EXPECT_EQ(together, gradients_of(kDevice, s, Called::apart));
   };
   bits_of_three({.f = Activation::gelu});
@@ -186,7 +190,7 @@ TEST(FeedForward, HasTheGradientsThatAreAskedFor) {
   const auto all = c.gradients(Called::together);
   std::size_t first = 1;
   for (Array* one : {&c.x, &c.up, &c.down, &c.up_bias, &c.down_bias}) {
-      const auto got = c.gradients(Called::together, {one});
+    const auto got = c.gradients(Called::together, {one});
     const auto n = static_cast<std::size_t>(one->numel());
     ASSERT_EQ(got.size(), n + 1);
     for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(got[i + 1], all[first + i]) << i;
@@ -202,7 +206,8 @@ TEST(FeedForward, IsComputedWithoutGradients) {
 
 TEST(FeedForward, SaysWhichSizesDiffer) {
   FeedForwardCase c(kDevice, {});
-  c.down = to(random_normal(Key::from_seed(6), {c.of_down, std::vector<std::int64_t>{64, kHeads, 16}}), kDevice);
+  c.down =
+      to(random_normal(Key::from_seed(6), {c.of_down, std::vector<std::int64_t>{64, kHeads, 16}}), kDevice);
   try {
     (void)c.loss(Called::together);
     FAIL();

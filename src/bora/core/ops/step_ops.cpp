@@ -181,18 +181,22 @@ void adamw(const kernels::AdamW& step, std::span<const AdamWArrays> arrays) {
   }
 }
 
-void add_into(std::span<Array* const> into, std::span<const Array* const> from) {
-  const auto array = [&](std::size_t i) -> const Array& { return *into[i]; };
-  if (!by_one_kernel(&DeviceKernels::add_into, into.size(), array)) {
-    for (std::size_t i = 0; i < into.size(); ++i) add_into(*into[i], *from[i]);
+void add_into(std::span<const Addition> all) {
+  const auto array = [&](std::size_t i) -> const Array& { return *all[i].into; };
+  if (!by_one_kernel(&DeviceKernels::add_into, all.size(), array)) {
+    for (const auto& a : all) {
+      require_alike("add_into", {a.into, a.from});
+      const at::Tensor& x = tensor(*a.into);
+      a.stores ? void(x.detach().copy_(tensor(*a.from).view(x.sizes()))) : add_into(*a.into, *a.from);
+    }
     return;
   }
   std::vector<kernels::Added> list;
-  for (std::size_t i = 0; i < into.size(); ++i) {
-    require_alike("add_into", {into[i], from[i]});
-    list.push_back({into[i]->numel(), room(*into[i]), values(*from[i])});
+  for (const auto& a : all) {
+    require_alike("add_into", {a.into, a.from});
+    list.push_back({a.into->numel(), room(*a.into), values(*a.from), a.stores});
   }
-  const at::Tensor& first = tensor(*into.front());
+  const at::Tensor& first = tensor(*all.front().into);
   device_kernels(first).add_into(std::ssize(list), list.data(), stream_of(first));
 }
 
@@ -222,7 +226,7 @@ void add_into(Array& into, const Array& from) try {
     case By::cpu_kernel:
       return kernels::add_into(x.numel(), room(into), values(from));
     case By::device_kernel:
-      return add_into(std::array{&into}, std::array{&from});
+      return add_into(std::array{Addition{&into, &from}});
     case By::plain:
       x.detach().add_(tensor(from).view(x.sizes()));
   }
