@@ -318,6 +318,10 @@ TEST_F(WholeRun, IsPlannedWithTheMemoryOfTheDevice) {
   const auto planned = run(there_, training("test", {"--dry_run"}));
   ::setenv("TEST_DEVICE_BYTES", "400000", 1);
   const auto small = run(there_, training("test", {"--dry_run"}));
+  const auto in_fp8 =
+      run(there_, training("test", {"--dry_run", "--trainer.mp=p=f32,c=bfloat16", "--trainer.fp8=true"}));
+  const auto vast =
+      run(there_, training("test", {"--dry_run", "--model.hidden_dim=65536", "--model.num_layers=1000"}));
   ::setenv("TEST_DEVICE_BYTES", "9000000", 1);
   ::setenv("TEST_DEVICE_EXTRAS", "1000000:8700000", 1);
   const auto with_extras = run(there_, training("test", {"--dry_run"}));
@@ -341,6 +345,13 @@ TEST_F(WholeRun, IsPlannedWithTheMemoryOfTheDevice) {
   EXPECT_EQ(small.code, 2) << small.output;
   EXPECT_THAT(small.output,
               HasSubstr("kB alone, and test has 400 kB; take a smaller model, or more workers, each"));
+  const char* const way_out = "with a device of its own, or trainer.device: cpu\n";
+  EXPECT_THAT(small.output, HasSubstr(way_out));
+  for (const auto& [run, why] : {std::pair(&in_fp8, "the CPU does not multiply in fp8"),
+                                 std::pair(&vast, "the machine does not hold it either")}) {
+    EXPECT_EQ(run->code, 2) << run->output;
+    EXPECT_THAT(run->output, HasSubstr("or more workers, each with a device of its own\n")) << why;
+  }
 }
 
 // The state fits, a step does not.

@@ -99,15 +99,16 @@ std::optional<MemoryProblem> memory_problem(const SizeEstimate& sizes, std::int6
   const double sure =
       sizes.parameter_bytes + 4 * static_cast<double>(sizes.parameters.trained) + sizes.optimizer_bytes;
   const double share = 1 / static_cast<double>(workers);
+  const auto or_elsewhere = place.way_out.empty() ? "" : ", or " + place.way_out;
   if (sure * share > place.bytes) {
     return MemoryProblem{
         "model",
         fmt::format(
             "{} parameters, their gradients and the optimizer's state take {} {}, and {} has {}; take a smaller "
-            "model, or more workers{}",
+            "model, or more workers{}{}",
             human_count(static_cast<double>(sizes.parameters.all)), human_bytes(sure * share),
             workers == 1 ? "alone" : "of each worker", place.name, human_bytes(place.bytes),
-            place.is_device ? ", each with a device of its own" : " on more machines")};
+            place.is_device ? ", each with a device of its own" : " on more machines", or_elsewhere)};
   }
   // Axes of the mesh may divide the activations too.
   if ((sure + sizes.activation_bytes) * share <= kSurelyTooMuch * place.bytes) return std::nullopt;
@@ -116,9 +117,9 @@ std::optional<MemoryProblem> memory_problem(const SizeEstimate& sizes, std::int6
       fmt::format(
           "the activations of a lane of {} sequences take about {} beside {} for the parameters and what they are trained "
           "with, and {} has {}; take a smaller batch, more trainer.lanes, shorter sequences, or "
-          "model.gradient_checkpointing",
+          "model.gradient_checkpointing{}",
           with_commas(sizes.lane_sequences), human_bytes(sizes.activation_bytes), human_bytes(sure),
-          place.name, human_bytes(place.bytes))};
+          place.name, human_bytes(place.bytes), or_elsewhere)};
 }
 
 }  // namespace bora::run

@@ -61,6 +61,7 @@ struct MemoryPlace {
   std::string name;
   double bytes = 0;
   bool is_device = false;
+  std::string way_out = {};  ///< for a hint, where the run fits elsewhere: "trainer.device: cpu"
 };
 MemoryPlace memory_of_machine();
 

@@ -39,6 +39,15 @@ TEST(MemoryProblem, ParametersThatADeviceDoesNotHold) {
       memory_problem(sizes, 1, {"cuda:0", 12e9, true}).value().sentence,
       "1.00 B parameters, their gradients and the optimizer's state take 16.0 GB alone, and cuda:0 has 12.0 GB; "
       "take a smaller model, or more workers, each with a device of its own");
+  const MemoryPlace taken{"cuda:0", 12e9, true, "trainer.device: cpu (auto took cuda:0, as it is there)"};
+  EXPECT_THAT(memory_problem(sizes, 1, taken).value().sentence,
+              testing::EndsWith("; take a smaller model, or more workers, each with a device of its own, or "
+                                "trainer.device: cpu (auto took cuda:0, as it is there)"));
+  sizes.activation_bytes = 20e9;
+  EXPECT_THAT(memory_problem(sizes, 1, {"cuda:0", 20e9, true, taken.way_out}).value().sentence,
+              testing::EndsWith(
+                  "and cuda:0 has 20.0 GB; take a smaller batch, more trainer.lanes, shorter sequences, or "
+                  "model.gradient_checkpointing, or trainer.device: cpu (auto took cuda:0, as it is there)"));
 }
 
 TEST(MemoryEstimate, MomentsInBf16TakeHalf) {

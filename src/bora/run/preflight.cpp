@@ -324,11 +324,12 @@ class Look {
                               .moments = config_.optimizer->state_dtype,
                               .chunk = config_.cross_entropy_chunk,
                               .parameters = count_parameters(config_, found_.tokenizer.vocab)};
+      const auto of_cpu = options;
       if (found_.device != core::Device()) look_at_device(options);
       found_.sizes = estimate_sizes(*config_.model.config, options);
       found_.can_be_shown = true;
       if (flags_.world == 0) {
-        const auto place = memory_place();
+        const auto place = memory_place(of_cpu);
         if (const auto problem = memory_problem(found_.sizes, workers_, place))
           problems_.add(problem->key, problem->sentence);
         else if (!place.is_device && workers_ == 1)
@@ -369,10 +370,14 @@ class Look {
                                    options.batch / options.lanes, options.compute);
   }
 
-  MemoryPlace memory_place() const {
+  MemoryPlace memory_place(const EstimateOptions& of_cpu) const {
     const auto room = device_room(found_.device);
-    return room ? MemoryPlace{core::name(found_.device), room->total - found_.sizes.beside_bytes, true}
-                : memory_of_machine();
+    if (!room) return memory_of_machine();
+    const auto& t = config_.trainer;
+    const bool fits_cpu = !t.fp8 && !memory_problem(estimate_sizes(*config_.model.config, of_cpu), workers_,
+                                                    memory_of_machine());
+    return {core::name(found_.device), room->total - found_.sizes.beside_bytes, true,
+            fits_cpu ? cpu_instead(t.device, found_.device) : ""};
   }
   void warn_of_memory() {
     const double needed = found_.sizes.training(), free = free_memory();

@@ -44,6 +44,11 @@ std::string choice_text(std::string_view word, core::Device device, const core::
   return fmt::format("CPU: {}{}{}", refusal.found, refusal.hint.empty() ? "" : "; ", refusal.hint);
 }
 
+std::string cpu_instead(std::string_view word, core::Device device) {
+  const std::string other = "trainer.device: cpu";
+  return word == "auto" ? fmt::format("{} (auto took {}, as it is there)", other, core::name(device)) : other;
+}
+
 std::string why_no_fp8(core::Device device, const core::CudaFacts& facts) {
   if (device == core::Device()) {
     return fmt::format(

@@ -31,6 +31,9 @@ class RunDevice {
 std::string choice_text(std::string_view word, core::Device device = core::default_device(),
                         const core::CudaFacts& facts = core::cuda_facts());
 
+/// For the hint of an error that the CPU would not have: "trainer.device: cpu", and that `auto` took the device.
+std::string cpu_instead(std::string_view word, core::Device device);
+
 /// Why a device does not multiply in fp8 (trainer.fp8), with the next action; empty where it does.
 std::string why_no_fp8(core::Device device, const core::CudaFacts& facts = core::cuda_facts());
 

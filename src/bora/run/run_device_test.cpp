@@ -57,6 +57,12 @@ TEST(RunDevice, SaysWhyAutoTookTheCpu) {
   EXPECT_FALSE(device_room({}));
 }
 
+TEST(RunDevice, NamesTheCpuAsTheWayOut) {
+  const core::Device second{core::Device::Type::cuda, 1};
+  EXPECT_EQ(cpu_instead("auto", second), "trainer.device: cpu (auto took cuda:1, as it is there)");
+  EXPECT_EQ(cpu_instead("cuda:1", second), "trainer.device: cpu");
+}
+
 TEST(RunDevice, SaysWhyThereIsNoFp8) {
   core::CudaFacts facts;
   facts.gpus = {{.name = "NVIDIA A100", .capability = {8, 0}}, {.name = "NVIDIA L4", .capability = {8, 9}}};
