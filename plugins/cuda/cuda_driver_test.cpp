@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bora/core/cuda_facts.h"
 
@@ -41,6 +42,15 @@ TEST(CudaDriver, TellsWhyThereIsNone) {
   EXPECT_EQ(facts_where({{"STAND_IN_INIT_RESULT", "803"}}).failure, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
   EXPECT_EQ(facts_where({{"STAND_IN_COUNT_RESULT", "999"}}).failure, "error 999");
   EXPECT_EQ(facts_where({{"STAND_IN_COUNT_RESULT", "999"}}).state(), State::driver_fails);
+}
+
+TEST(CudaDriver, TellsTheGpusThatAreNewEnough) {
+  constexpr Device kSecond{Device::Type::cuda, 1};
+  const auto mixed = facts_where({{"STAND_IN_MAJOR_OF_FIRST", "7"}});
+  EXPECT_EQ(mixed.state(), State::ready);
+  EXPECT_EQ(suitable_gpus(mixed, 2), std::vector<Device>{kSecond});
+  EXPECT_EQ(suitable_gpus(facts_where({}), 2).size(), 2U);
+  EXPECT_TRUE(suitable_gpus(facts_where({{"STAND_IN_MAJOR", "7"}}), 2).empty());
 }
 
 // A toolkit brings a library of that name to link with.

@@ -189,19 +189,23 @@ class Rehearsal:
         return "at most two waits a step where updates are clipped"
 
     def capabilities(self):
-        """An older GPU trains in bf16 and refuses fp8; memory that is too small is told."""
+        """An older GPU trains in bf16 and refuses fp8, one that is too old is left out; too little memory is told."""
         old = {"STAND_IN_MAJOR": "8"}
         run = self.train("gpt2_nano", BF16, more=old)
         self.expect(run.call("cudaGraphLaunch") == STEPS - 1, f"capability 8: {run.call('cudaGraphLaunch')} graphs")
         run = self.train("gpt2_nano", BF16, "--trainer.fp8=true", more=old, codes=(2,))
         self.expect("needs compute capability 8.9" in run.said, f"fp8 of capability 8:\n{run.said[-2000:]}")
+        mixed = {"STAND_IN_GPUS": "2", "STAND_IN_MAJOR_OF_FIRST": "7"}
+        run = self.train("gpt2_nano", BF16, more=mixed)
+        self.expect("at most on cuda:1" in run.said, f"beside a GPU that is too old:\n{run.said[-2000:]}")
+        self.expect(run.call("cudaGraphLaunch") == STEPS - 1, f"beside it: {run.call('cudaGraphLaunch')} graphs")
         # Planned to fit, within the roughness of plans.
         large = ["--trainer.mp=f32", "--trainer.lanes=1", "--model.seq_len=1024", "--model.num_layers=3",
                  "--model.num_heads=8"]
         run = self.train("gpt2_nano", *large, more={"STAND_IN_GIB": "2"}, codes=(1,))
         self.expect("out of memory on cuda:0" in run.said and "hint: more trainer.lanes" in run.said,
                     f"memory that runs out:\n{run.said[-2000:]}")
-        return "an older GPU, and one with little memory"
+        return "an older GPU, one beside one that is too old, and one with little memory"
 
     def workers(self):
         """Two share a GPU, and send through the host."""

@@ -44,7 +44,8 @@ int cuDeviceGetName(char* name, int room, int gpu) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int gpu) {
-  if (attribute == 75) *value = told("STAND_IN_MAJOR", 9);
+  const int major = told("STAND_IN_MAJOR", 9);
+  if (attribute == 75) *value = gpu == 7 ? told("STAND_IN_MAJOR_OF_FIRST", major) : major;
   if (attribute == 76) *value = gpu - 7;
   return 0;
 }

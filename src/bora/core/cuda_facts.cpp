@@ -95,8 +95,6 @@ GpuFacts gpu_at(const Library& driver, const Management& management, int index) 
   return out;
 }
 
-bool suits(const GpuFacts& gpu) { return !(gpu.capability < kLeastCapability); }
-
 std::string all_of(const std::vector<GpuFacts>& gpus) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < gpus.size(); ++i) names.push_back(fmt::format("cuda:{} {}", i, gpus[i].name));
@@ -105,7 +103,30 @@ std::string all_of(const std::vector<GpuFacts>& gpus) {
 
 std::string count_of(std::size_t gpus) { return fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s"); }
 
+// What to take in place of a GPU that is too old.
+std::string newer_than(const CudaFacts& facts) {
+  const auto newer = suitable_gpus(facts, static_cast<int>(facts.gpus.size()));
+  if (newer.empty()) return "take a newer GPU";
+  const auto& gpu = facts.gpus[static_cast<std::uint8_t>(newer[0].index)];
+  return fmt::format("take a newer GPU: {} {}", name(newer[0]), gpu.name);
+}
+
 }  // namespace
+
+bool suits(const GpuFacts& gpu) { return !(gpu.capability < kLeastCapability); }
+
+std::vector<Device> suitable_gpus(const CudaFacts& facts, int usable) {
+  std::vector<Device> out;
+  const auto last = std::min<std::size_t>(facts.gpus.size(), static_cast<std::size_t>(usable));
+  for (std::size_t i = 0; i < last; ++i)
+    if (suits(facts.gpus[i])) out.push_back({Device::Type::cuda, static_cast<std::int8_t>(i)});
+  return out;
+}
+
+Device first_suitable_gpu(const CudaFacts& facts) {
+  const auto all = suitable_gpus(facts, static_cast<int>(facts.gpus.size()));
+  return all.empty() ? Device{Device::Type::cuda, 0} : all[0];
+}
 
 GpuRefusal refuse_gpu(const CudaFacts& facts, Device device, int usable) {
   const std::size_t at = static_cast<std::uint8_t>(device.index);
@@ -129,15 +150,15 @@ GpuRefusal refuse_gpu(const CudaFacts& facts, Device device, int usable) {
   }
   if (at >= facts.gpus.size())
     return {fmt::format("this machine has {}: {}", count_of(facts.gpus.size()), all_of(facts.gpus)),
-            "take one of these, or cuda for the first one"};
+            "take one of these, or cuda for the first that is new enough"};
   const auto& gpu = facts.gpus[at];
   if (!suits(gpu))
     return {fmt::format("{} has compute capability {}, and this program needs {} or more", gpu.name,
                         text(gpu.capability), text(kLeastCapability)),
-            "take a newer GPU"};
+            newer_than(facts)};
   if (usable > 0)
     return {fmt::format("this program computes on {} of {}", usable, all_of(facts.gpus)),
-            "take one before it, or cuda for the first one"};
+            "take one before it, or cuda for the first that is new enough"};
   if (facts.engine.empty()) return {gpu.name + " has not been opened", ""};
   return {fmt::format("of {}: {}", gpu.name, facts.engine),
           "install Bora's wheel beside PyPI's torch 2.11.0, which has it, and look at what bora doctor says"};

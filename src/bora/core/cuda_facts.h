@@ -73,12 +73,19 @@ std::string describe_driver(const CudaFacts& facts);
 /// What was found, in half a sentence: "no NVIDIA driver", "2 GPUs, the first NVIDIA H100 80GB HBM3 · ...".
 std::string summary(const CudaFacts& facts);
 
+/// Whether it is new enough to be computed on.
+bool suits(const GpuFacts& gpu);
+/// Those of the first `usable` GPUs that are new enough; `usable`: how many this program opens, from cuda:0 on.
+std::vector<Device> suitable_gpus(const CudaFacts& facts, int usable);
+/// The first that is new enough; cuda:0 where none is, or where there is none.
+Device first_suitable_gpu(const CudaFacts& facts);
+
 /// Why `device`, a GPU, cannot be had.
 struct GpuRefusal {
   std::string found;  ///< "this machine has no NVIDIA driver (libcuda.so.1 was not found)"
   std::string hint;   ///< the next action; empty where there is none
 };
-/// `usable`: on how many GPUs this program computes, from cuda:0 on.
+/// `usable`: as suitable_gpus() has it.
 GpuRefusal refuse_gpu(const CudaFacts& facts, Device device, int usable);
 /// The same in an error's words: what was asked for, what was found, and a hint.
 std::string why_no_gpu(const CudaFacts& facts, Device device, int usable);

@@ -81,14 +81,31 @@ TEST(CudaFacts, NameTheGpusThatThereAre) {
   EXPECT_EQ(
       why_no_gpu(facts, gpu(2), 0),
       "cuda:2 is asked for, but this machine has 2 GPUs: cuda:0 Tesla V100-SXM2-16GB, cuda:1 NVIDIA H100 "
-      "80GB HBM3\nhint: take one of these, or cuda for the first one, or say cpu");
+      "80GB HBM3\nhint: take one of these, or cuda for the first that is new enough, or say cpu");
   EXPECT_EQ(why_no_gpu(with({hopper()}), gpu(1), 1),
             "cuda:1 is asked for, but this machine has 1 GPU: cuda:0 NVIDIA H100 80GB HBM3\n"
-            "hint: take one of these, or cuda for the first one, or say cpu");
+            "hint: take one of these, or cuda for the first that is new enough, or say cpu");
   EXPECT_EQ(
       why_no_gpu(with({hopper(), hopper()}), gpu(1), 1),
       "cuda:1 is asked for, but this program computes on 1 of cuda:0 NVIDIA H100 80GB HBM3, cuda:1 NVIDIA "
-      "H100 80GB HBM3\nhint: take one before it, or cuda for the first one, or say cpu");
+      "H100 80GB HBM3\nhint: take one before it, or cuda for the first that is new enough, or say cpu");
+}
+
+TEST(CudaFacts, TellTheGpusThatAreNewEnough) {
+  using Gpus = std::vector<Device>;
+  const auto mixed = with({volta(), hopper(), volta(), hopper()}), old = with({volta(), volta()});
+  EXPECT_EQ(suitable_gpus(mixed, 4), (Gpus{gpu(1), gpu(3)}));
+  EXPECT_EQ(suitable_gpus(mixed, 3), Gpus{gpu(1)}) << "the program opens three";
+  EXPECT_EQ(suitable_gpus(mixed, 0), Gpus());
+  EXPECT_EQ(suitable_gpus(with({hopper()}), 2), Gpus{gpu(0)});
+  EXPECT_EQ(suitable_gpus(old, 2), Gpus());
+  EXPECT_EQ(first_suitable_gpu(mixed), gpu(1));
+  EXPECT_EQ(first_suitable_gpu(old), gpu(0));
+  EXPECT_EQ(first_suitable_gpu({}), gpu(0));
+  EXPECT_EQ(
+      why_no_gpu(mixed, gpu(0), 4),
+      "cuda:0 is asked for, but Tesla V100-SXM2-16GB has compute capability 7.0, and this program needs 8.0 or "
+      "more\nhint: take a newer GPU: cuda:1 NVIDIA H100 80GB HBM3, or say cpu");
 }
 
 TEST(CudaFacts, AreThoseOfNoDriverWithoutItsLibrary) {

@@ -143,6 +143,15 @@ Json as_json(const core::CudaFacts& facts) {
   return out;
 }
 
+// Empty where this program computes on it.
+std::string why_no_computing(const core::CudaFacts& facts, std::size_t gpu, int usable) {
+  if (!core::suits(facts.gpus[gpu]))
+    return fmt::format("capability {} is needed; auto and cuda take a newer one",
+                       core::text(core::kLeastCapability));
+  if (static_cast<int>(gpu) < usable) return "";
+  return facts.engine.empty() ? "not opened" : facts.engine;
+}
+
 std::string_view word(Kind kind) {
   return kind == Kind::fine ? "ok" : (kind == Kind::note ? "note" : "wrong");
 }
@@ -183,10 +192,10 @@ std::vector<Finding> gpu_findings(const core::CudaFacts& facts, int usable) {
   }
   std::vector<Finding> out;
   for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
-    const bool computes = static_cast<int>(i) < usable;
-    out.push_back({computes ? Kind::fine : Kind::note, fmt::format("cuda:{}", i),
-                   fmt::format("{} · {}{}", core::describe(facts.gpus[i]), core::describe_driver(facts),
-                               computes ? "" : " · " + (facts.engine.empty() ? "not opened" : facts.engine)),
+    const auto why_not = why_no_computing(facts, i, usable);
+    out.push_back({why_not.empty() ? Kind::fine : Kind::note, fmt::format("cuda:{}", i),
+                   fmt::format("{} · {}{}{}", core::describe(facts.gpus[i]), core::describe_driver(facts),
+                               why_not.empty() ? "" : " · ", why_not),
                    ""});
   }
   return out;

@@ -53,6 +53,14 @@ TEST(Doctor, TellsOfGpus) {
   EXPECT_EQ(two[0].text, "H100 · capability 9.0 · 85.0 GB, 84.0 GB free · driver 580.65.06 (CUDA 13.0)");
   EXPECT_EQ(two[1].kind, Kind::note);
   EXPECT_THAT(two[1].text, HasSubstr(" · not opened"));
+  const auto mixed = gpu_findings(with({{"V100", {7, 0}, 16'900'000'000, {}}, kHopper}), 2);
+  ASSERT_EQ(mixed.size(), 2U);
+  EXPECT_EQ(mixed[0].kind, Kind::note);
+  EXPECT_EQ(
+      mixed[0].text,
+      "V100 · capability 7.0 · 16.9 GB · driver 580.65.06 (CUDA 13.0) · capability 8.0 is needed; auto and cuda "
+      "take a newer one");
+  EXPECT_EQ(mixed[1].kind, Kind::fine);
 }
 
 TEST(Doctor, TellsAPluginThatIsNotThereFromABrokenOne) {

@@ -22,9 +22,14 @@ core::Device choose_device(std::string_view word, const mesh::LaunchEnvironment&
         "what is here",
         word);
   if (!any && word != "cuda") return core::parse_device(word);
-  const int count = core::device_count(core::Device::Type::cuda);
-  if (any && count == 0) return {};
-  return {core::Device::Type::cuda, static_cast<std::int8_t>(count == 0 ? 0 : launch.local_rank % count)};
+  return choose_gpu(word, launch.local_rank, core::cuda_facts(),
+                    core::device_count(core::Device::Type::cuda));
+}
+
+core::Device choose_gpu(std::string_view word, int local_rank, const core::CudaFacts& facts, int usable) {
+  const auto gpus = core::suitable_gpus(facts, usable);
+  if (!gpus.empty()) return gpus[static_cast<std::size_t>(local_rank) % gpus.size()];
+  return word == "auto" ? core::Device() : core::first_suitable_gpu(facts);
 }
 
 RunDevice::RunDevice(std::string_view who, std::string_view word, const mesh::LaunchEnvironment& launch)
@@ -40,7 +45,7 @@ std::string choice_text(std::string_view word, core::Device device, const core::
   if (facts.state() != core::CudaFacts::State::ready) return "CPU: " + core::summary(facts);
   auto asked = facts;
   if (asked.engine.empty()) asked.engine = core::open_cuda_engine();
-  const auto refusal = core::refuse_gpu(asked, {core::Device::Type::cuda, 0}, 0);
+  const auto refusal = core::refuse_gpu(asked, core::first_suitable_gpu(asked), 0);
   return fmt::format("CPU: {}{}{}", refusal.found, refusal.hint.empty() ? "" : "; ", refusal.hint);
 }
 

@@ -11,9 +11,12 @@
 
 namespace bora::run {
 
-/// The device that a word of trainer.device names for this rank. `cuda` and `auto` open libtorch's part for CUDA; `auto`
-/// takes a GPU where there is one that can be computed on, else the CPU. The ranks of a host take its GPUs in turn.
+/// The device that a word of trainer.device names for this rank. `cuda` and `auto` open libtorch's part for CUDA, and
+/// the ranks of a host take in turn its GPUs that can be computed on, not those that are too old. Where there is none,
+/// `auto` takes the CPU, and `cuda` a GPU of which RunDevice says why it cannot be had.
 core::Device choose_device(std::string_view word, const mesh::LaunchEnvironment& launch);
+/// Of `auto` or `cuda`, where these GPUs are there; `usable` as core::suitable_gpus() has it.
+core::Device choose_gpu(std::string_view word, int local_rank, const core::CudaFacts& facts, int usable);
 
 /// While it lives, this thread's arrays are made on that device. Before ranks join, so that they compare the
 /// arithmetic of their devices. Unsupported, with `who` in front, if there is none of its kind.

@@ -57,6 +57,54 @@ TEST(RunDevice, SaysWhyAutoTookTheCpu) {
   EXPECT_FALSE(device_room({}));
 }
 
+core::CudaFacts machine_with(std::vector<core::GpuFacts> gpus) {
+  return {.has_driver = true, .driver = "580.65.06", .cuda = {13, 0}, .failure = {}, .gpus = std::move(gpus)};
+}
+const core::GpuFacts kOldGpu{"V100", {7, 0}, 16'900'000'000, {}}, kNewGpu{"H100", {9, 0}, 85'000'000'000, {}};
+
+TEST(RunDevice, TakesGpusThatAreNewEnough) {
+  const auto gpu = [](std::int8_t i) { return core::Device{core::Device::Type::cuda, i}; };
+  const auto mixed = machine_with({kOldGpu, kNewGpu}), three = machine_with({kNewGpu, kOldGpu, kNewGpu});
+  for (const char* word : {"auto", "cuda"}) {
+    for (const int rank : {0, 1, 2}) {
+      EXPECT_EQ(choose_gpu(word, rank, machine_with({kNewGpu}), 1), gpu(0)) << rank;
+      EXPECT_EQ(choose_gpu(word, rank, mixed, 2), gpu(1)) << rank;
+      EXPECT_EQ(choose_gpu(word, rank, three, 3), gpu(rank % 2 == 0 ? 0 : 2)) << rank;
+    }
+  }
+  EXPECT_EQ(choice_text("auto", gpu(1), mixed), "cuda:1 (cuda:1), as it is there");
+}
+
+TEST(RunDevice, TakesNoneWhereAllAreTooOld) {
+  const core::Device first{core::Device::Type::cuda, 0};
+  for (const auto& facts : {machine_with({kOldGpu}), machine_with({kOldGpu, kOldGpu})}) {
+    EXPECT_EQ(choose_gpu("auto", 1, facts, 0), core::Device());
+    EXPECT_EQ(choose_gpu("cuda", 1, facts, 0), first);
+    EXPECT_EQ(core::why_no_gpu(facts, first, 0),
+              "cuda:0 is asked for, but V100 has compute capability 7.0, and this program needs 8.0 or more\n"
+              "hint: take a newer GPU, or say cpu");
+    EXPECT_EQ(choice_text("auto", {}, facts),
+              "CPU: V100 · capability 7.0 · 16.9 GB; capability 8.0 is needed");
+  }
+  auto old_driver = machine_with({kNewGpu});
+  old_driver.cuda = {12, 2};
+  EXPECT_EQ(choose_gpu("auto", 0, old_driver, 0), core::Device());
+  EXPECT_EQ(choice_text("auto", {}, old_driver),
+            "CPU: driver 580.65.06 (CUDA 12.2) is too old: CUDA 13.0 is needed");
+}
+
+// The one that would be computed on says why not, not an old one before it.
+TEST(RunDevice, SaysOfTheNewerGpuWhyItIsNotTaken) {
+  auto facts = machine_with({kOldGpu, kNewGpu});
+  facts.engine = "the libtorch in /lib has no part for CUDA";
+  EXPECT_EQ(choose_gpu("auto", 0, facts, 0), core::Device());
+  EXPECT_EQ(choose_gpu("cuda", 0, facts, 0), (core::Device{core::Device::Type::cuda, 1}));
+  EXPECT_EQ(
+      choice_text("auto", {}, facts),
+      "CPU: of H100: the libtorch in /lib has no part for CUDA; install Bora's wheel beside PyPI's torch 2.11.0, "
+      "which has it, and look at what bora doctor says");
+}
+
 TEST(RunDevice, NamesTheCpuAsTheWayOut) {
   const core::Device second{core::Device::Type::cuda, 1};
   EXPECT_EQ(cpu_instead("auto", second), "trainer.device: cpu (auto took cuda:1, as it is there)");

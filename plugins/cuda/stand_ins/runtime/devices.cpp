@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// One GPU, as large as an H100 and of its capability, or of STAND_IN_MAJOR.0.
+// One GPU, as large as an H100 and of its capability, or of STAND_IN_MAJOR.0; of several the first may have a
+// STAND_IN_MAJOR_OF_FIRST of its own.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -50,7 +51,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
   out->maxGridSize[0] = 2147483647;
   out->maxGridSize[1] = out->maxGridSize[2] = 65535;
   out->totalConstMem = 65536;
-  out->major = told("STAND_IN_MAJOR", 9);
+  const int major = told("STAND_IN_MAJOR", 9);
+  out->major = device == 0 ? told("STAND_IN_MAJOR_OF_FIRST", major) : major;
   out->textureAlignment = 512;
   out->multiProcessorCount = kMultiprocessors;
   out->unifiedAddressing = out->canMapHostMemory = out->concurrentKernels = out->managedMemory = 1;

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include <exception>
+#include <iterator>
 
 #include "bora/base/env.h"
 #include "bora/base/file.h"
@@ -66,7 +67,8 @@ void keep_one_order(at::Context& context) {
 }
 
 std::string open() {
-  if (cuda_facts().state() != CudaFacts::State::ready) return "";
+  const auto facts = cuda_facts();
+  if (facts.state() != CudaFacts::State::ready) return "";
   const auto folder = parent_path(runtime_info().libtorch_file);
   const auto library = path_join(folder, "libtorch_cuda.so");
   if (!exists(library)) return fmt::format("the libtorch in {} has no part for CUDA", folder);
@@ -82,7 +84,8 @@ std::string open() {
     context.lazyInitDevice(c10::kCUDA);
     const auto plugin = load_cuda_plugin();
     const int count = device_count(Device::Type::cuda);
-    const bool runs = plugin.device_count >= count;  // built for all of them
+    const bool runs =
+        plugin.device_count >= std::ssize(suitable_gpus(facts, count));  // built for all of them
     register_device(Device::Type::cuda, {runs ? plugin.kernels : DeviceKernels(), memory_of, description_of,
                                          times_given_back_of, count_anew_of});
     register_device_extras(Device::Type::cuda, kExtras);

@@ -19,10 +19,18 @@ namespace {
 
 thread_local Device current;
 
+// libtorch opens it beside newer ones. Asked of every array that is moved: the driver is asked once.
+bool is_too_old(Device device) {
+  if (device.type != Device::Type::cuda) return false;
+  static const auto gpus = cuda_facts().gpus;
+  const std::size_t at = static_cast<std::uint8_t>(device.index);
+  return at < gpus.size() && !suits(gpus[at]);
+}
+
 void require_there(Device device) {
   if (device.type == Device::Type::cpu) return;
   const int count = device_count(device.type);
-  if (device.index < count) return;
+  if (device.index < count && !is_too_old(device)) return;
   if (device.type == Device::Type::cuda) {
     auto facts = cuda_facts();
     facts.engine = open_cuda_engine();
