@@ -118,11 +118,14 @@ struct Rows {
     const auto halves = [](const at::Tensor& x) { return x.scalar_type() == at::kBFloat16; };
     return halves(hidden) && halves(head.values) ? DType::bf16 : DType::f32;
   }
-  void take_together(std::optional<std::int64_t> chunk, DType products) {
-    rule.chunk = chunk.value_or(head_chunk(from_torch(hidden.device()).type, products, rule.vocab));
+  // What products are in decides how many fit, where nobody has said.
+  void take_together(DType products) {
+    rule.chunk = chunk_.value_or(head_chunk(from_torch(hidden.device()).type, products, rule.vocab));
   }
 
  private:
+  std::optional<std::int64_t> chunk_;
+
   // libtorch's ops, and kernels of devices, see the whole vocabulary at once
   static bool has_kernels(const Operand& x) {
     return x.array.empty() || autograd::has_kernel(tensor(x.array));
@@ -142,7 +145,8 @@ struct Rows {
               has_kernels(x) && !whole_vocab ? embed : joined(embed, over)),
         positions(t.names.begin(), t.names.end()),
         vocab(vocabulary(op, w, embed)),
-        count(product(space, positions)) {
+        count(product(space, positions)),
+        chunk_(chunk) {
     space.by_lanes();
     NameList hidden_order = positions, head_order{vocab};
     hidden_order.insert(hidden_order.end(), embed.begin(), embed.end());
@@ -190,7 +194,7 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
   }
   Rows rows("linear_cross_entropy", hidden, head, targets, options.head, options.chunk, false, {&weights, 1});
   rows.rule.z_loss = options.z_loss;
-  rows.take_together(options.chunk, rows.type_of_both());
+  rows.take_together(rows.type_of_both());
   auto loss = autograd::linear_cross_entropy(rows.hidden, rows.head, rows.bias, rows.targets,
                                              rows.of_positions(weights, at::kFloat), rows.rule);
   Array sum = reduce(Reduction::sum, {weights.array, weights.names}, weights.names);
@@ -202,7 +206,7 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
 Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand& targets,
                       const HeadOptions& options, std::optional<std::int64_t> chunk) try {
   Rows rows("linear_log_prob", hidden, head, targets, options, chunk, false);
-  rows.take_together(chunk, DType::f32);
+  rows.take_together(DType::f32);
   return rows.label(
       autograd::linear_log_prob(rows.hidden, rows.head, rows.bias, rows.targets, rows.rule, rows.space.op()));
 } catch (...) {
@@ -218,7 +222,7 @@ LinearScores linear_scores(const Operand& hidden, const Operand& head, const Ope
     fail(ErrorKind::InvalidArgument, "linear_scores: the {} most probable of {} tokens", options.top,
          rows.rule.vocab);
   }
-  rows.take_together(options.chunk, DType::f32);
+  rows.take_together(DType::f32);
   const auto got = autograd::linear_scores(rows.hidden, rows.head.values, rows.bias_values(), rows.targets,
                                            rows.rule, options.rank, options.top);
   LinearScores out{.log_prob = rows.label(got.log_prob)};
