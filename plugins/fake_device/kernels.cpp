@@ -453,6 +453,14 @@ void plan_slots(DType type, std::int64_t n, std::int64_t experts, const void* ch
   }
 }
 
+void bias_gradient(DType type, std::int64_t rows, std::int64_t n, const void* x, std::int64_t stride,
+                   float* out, Stream /*stream*/) {
+  launched("bias_gradient");
+  const Floats in(type, x, (rows - 1) * stride + n);
+  std::fill_n(there(out), n, 0.0F);
+  for (std::int64_t r = 0; r < rows; ++r) kernels::add_column_sums(1, n, in + r * stride, 1, there(out));
+}
+
 void cross_entropy(DType type, std::int64_t rows, std::int64_t vocab, void* x, std::int64_t stride,
                    const std::int32_t* targets, const float* weights, float z_loss, float* loss, float* lse,
                    bool gradient, const kernels::HeadMap& map, Stream /*stream*/) {
@@ -476,6 +484,7 @@ core::DeviceKernels kernels() {
           .rms_norm = {Noted<rms_forward>::call, Noted<rms_backward>::call},
           .layer_norm = {Noted<layer_forward>::call, Noted<layer_backward>::call},
           .norm_room = norm_room,
+          .bias_gradient = Noted<bias_gradient>::call,
           .activate = {Noted<activate>::call, Noted<activate_backward>::call},
           .gated = {Noted<gated>::call, Noted<gated_backward>::call},
           .activated_product = activated_products(),

@@ -4,10 +4,10 @@
 
 #include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/mm_ops.h>
-#include <ATen/ops/sum_ops.h>
 
 #include <algorithm>
 
+#include "bora/core/autograd/joint_pieces.h"
 #include "bora/core/cross_entropy.h"
 
 namespace bora::core::autograd {
@@ -76,9 +76,7 @@ void DeviceHeadPass::add_gradients(std::int64_t first, const Tensor& x, const Te
     at::_ops::addmm_::call(all_of_dhead, z.t(), x, before, 1);
   if (!bias.defined()) return;
   // the scale is behind the products
-  const Tensor own = z.narrow(1, 0, vocab);
-  dbias.add_(at::_ops::sum_dim_IntList::call(own, at::IntArrayRef{0}, false, at::kFloat),
-             1 / rule.logit_scale);
+  dbias.add_(over_rows(at::kFloat, z.narrow(1, 0, vocab)), 1 / rule.logit_scale);
 }
 
 }  // namespace bora::core::autograd
