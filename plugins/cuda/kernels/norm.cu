@@ -14,18 +14,19 @@ namespace bora::cuda {
 namespace {
 
 constexpr std::int64_t kRows = 32;                      // of a block backward
+constexpr int kMostThreads = 512;                       // of a block
 constexpr std::int64_t kMostShared = 48 << 10;          // bytes
 constexpr std::int64_t kScratch = kWarp * sizeof(Two);  // for over_block
 
-template <int kThreads, class T, bool kCentred>
+template <class T, bool kCentred>
 struct Forward {
-  static constexpr int threads = kThreads;
+  static constexpr int threads = kMostThreads;
   NormForward<T> a;
   bool well;
 
   template <class Use>
   __device__ void each_pack(const T* from, const Use& use) const {
-    for (std::int64_t i = thread() * kPack; i < a.n; i += kThreads * kPack) {
+    for (std::int64_t i = thread() * kPack; i < a.n; i += threads * kPack) {
       float v[kPack];
       load(from, i, a.n, well, v);
       use(i, v);
@@ -45,7 +46,7 @@ struct Forward {
       }
       for (int j = 0; j < kPack; ++j) total += kCentred ? v[j] : v[j] * v[j];
     });
-    total = over_block<kThreads>(total, room, Plus());
+    total = over_block<threads>(total, room, Plus());
     const T* normed = (a.residual != nullptr ? a.sum : a.x) + row;
     const auto count = static_cast<float>(a.n);
     float mean = 0;
@@ -57,7 +58,7 @@ struct Forward {
           if (i + j < a.n) total += (v[j] - mean) * (v[j] - mean);
         }
       });
-      total = over_block<kThreads>(total, room, Plus());
+      total = over_block<threads>(total, room, Plus());
     }
     const float rstd = 1 / sqrtf(total / count + a.eps);
     if (thread() == 0) {
@@ -77,7 +78,7 @@ struct Forward {
       store(v, a.y + row, i, a.n, well);
       if (a.largest != nullptr) most = largest_with<T>(most, v, a.n - i);
     });
-    if (a.largest != nullptr) give_largest<kThreads>(most, a.largest);
+    if (a.largest != nullptr) give_largest<threads>(most, a.largest);
   }
 };
 
@@ -129,9 +130,9 @@ struct ForwardOfPack {
 };
 
 // With u = (x - mean)·rstd and g = dy·weight: dx = rstd·(g - mean(g·u)·u - mean(g)), the last of a layer norm.
-template <int kThreads, class T, bool kCentred>
+template <class T, bool kCentred>
 struct Backward {
-  static constexpr int threads = kThreads;
+  static constexpr int threads = kMostThreads;
   NormBackward<T> a;
   std::int64_t parts;  // blocks
   bool well;
@@ -154,16 +155,16 @@ struct Backward {
 
   __device__ void one_row(std::int64_t row, Two* room, float* dweight, float* dbias, unsigned& most) const {
     Two total{0, 0};
-    for (std::int64_t i = thread() * kPack; i < a.n; i += kThreads * kPack) {
+    for (std::int64_t i = thread() * kPack; i < a.n; i += threads * kPack) {
       float u[kPack], dy[kPack], g[kPack];
       normalised(row, i, u);
       incoming(row, i, dy, g);
       for (int j = 0; j < kPack; ++j) total = total + Two{g[j] * u[j], g[j]};
     }
-    total = over_block<kThreads>(total, room, Plus());
+    total = over_block<threads>(total, room, Plus());
     const auto count = static_cast<float>(a.n);
     const float along = total.a / count, shift = kCentred ? total.b / count : 0.0F, rstd = a.rstd[row];
-    for (std::int64_t i = thread() * kPack; i < a.n; i += kThreads * kPack) {
+    for (std::int64_t i = thread() * kPack; i < a.n; i += threads * kPack) {
       float u[kPack], dy[kPack], g[kPack];
       normalised(row, i, u);
       incoming(row, i, dy, g);
@@ -195,7 +196,7 @@ struct Backward {
     unsigned most = 0;
     for (std::int64_t row = block() * kRows; row < (block() + 1) * kRows && row < a.rows; ++row)
       one_row(row, room, sums[0], sums[1], most);
-    if (a.largest != nullptr) give_largest<kThreads>(most, a.largest);
+    if (a.largest != nullptr) give_largest<threads>(most, a.largest);
     for (int which = 0; which < 2; ++which) {
       if (in_shared && there[which] != nullptr)
         own_columns([&](std::int64_t i) { there[which][i] = sums[which][i]; });
@@ -204,7 +205,7 @@ struct Backward {
 
   template <class Use>
   __device__ void own_columns(const Use& use) const {
-    for (std::int64_t i = thread() * kPack; i < a.n; i += kThreads * kPack)
+    for (std::int64_t i = thread() * kPack; i < a.n; i += threads * kPack)
       for (std::int64_t j = i; j < i + kPack && j < a.n; ++j) use(j);
   }
 };
@@ -271,8 +272,6 @@ struct BackwardOfPack {
   }
 };
 
-constexpr int kMostThreads = 512;
-
 // Calls f with as many threads as a row of at most 4096 elements has packs.
 template <class F>
 void by_width(std::int64_t n, const F& f) {
@@ -286,7 +285,7 @@ template <bool kCentred, class T>
 void forward(const NormForward<T>& a, Stream stream) {
   const bool well = packs_lie_well(a.n, a.x, a.residual, a.weight, a.bias, a.sum, a.y);
   if (a.n > kMostThreads * kPack) {
-    launch(Forward<kMostThreads, T, kCentred>{a, well}, a.rows, kScratch, stream);
+    launch(Forward<T, kCentred>{a, well}, a.rows, kScratch, stream);
     return;
   }
   by_width(a.n, [&](auto threads) {
@@ -302,8 +301,7 @@ void backward(const NormBackward<T>& a, Stream stream) {
   const std::int64_t bytes = kScratch + sums * static_cast<std::int64_t>(sizeof(float));
   const bool in_shared = bytes <= kMostShared;
   if (a.n > kMostThreads * kPack) {
-    launch(Backward<kMostThreads, T, kCentred>{a, parts, well, in_shared}, parts,
-           in_shared ? bytes : kScratch, stream);
+    launch(Backward<T, kCentred>{a, parts, well, in_shared}, parts, in_shared ? bytes : kScratch, stream);
   } else {
     by_width(a.n, [&](auto threads) {
       launch(BackwardOfPack<decltype(threads)::value, T, kCentred>{a, parts, well}, parts, kScratch, stream);
