@@ -17,12 +17,8 @@ find_path(Cudnn_FRONTEND_DIR cudnn_frontend.h HINTS ${CUDNN_DIR} PATH_SUFFIXES i
 find_path(Cudnn_INCLUDE_DIR cudnn.h HINTS ${CUDNN_DIR} PATHS ${CUDAToolkit_INCLUDE_DIRS}
   PATH_SUFFIXES nvidia/cudnn/include include)
 mark_as_advanced(Cudnn_FRONTEND_DIR Cudnn_INCLUDE_DIR)
-unset(Cudnn_VERSION)
-if(Cudnn_INCLUDE_DIR)
-  file(STRINGS ${Cudnn_INCLUDE_DIR}/cudnn_version.h _lines REGEX "^#define CUDNN_(MAJOR|MINOR|PATCHLEVEL) ")
-  list(TRANSFORM _lines REPLACE "^#define CUDNN_[A-Z]+ +" "")
-  list(JOIN _lines "." Cudnn_VERSION)
-endif()
+include(HeaderVersion)
+header_version(Cudnn_VERSION ${Cudnn_INCLUDE_DIR}/cudnn_version.h CUDNN)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Cudnn REQUIRED_VARS Cudnn_FRONTEND_DIR Cudnn_INCLUDE_DIR VERSION_VAR Cudnn_VERSION)

@@ -11,12 +11,8 @@ find_path(Nccl_INCLUDE_DIR nccl.h HINTS ENV NCCL_HOME PATHS ${CUDAToolkit_INCLUD
 find_library(Nccl_LIBRARY NAMES nccl libnccl.so.2 HINTS ENV NCCL_HOME PATHS ${CUDAToolkit_LIBRARY_DIR}
   PATH_SUFFIXES lib lib64)
 mark_as_advanced(Nccl_INCLUDE_DIR Nccl_LIBRARY)
-unset(Nccl_VERSION)
-if(Nccl_INCLUDE_DIR)
-  file(STRINGS ${Nccl_INCLUDE_DIR}/nccl.h _lines REGEX "^#define NCCL_(MAJOR|MINOR|PATCH) ")
-  list(TRANSFORM _lines REPLACE "^#define NCCL_[A-Z]+ +" "")
-  list(JOIN _lines "." Nccl_VERSION)
-endif()
+include(HeaderVersion)
+header_version(Nccl_VERSION ${Nccl_INCLUDE_DIR}/nccl.h NCCL)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Nccl REQUIRED_VARS Nccl_LIBRARY Nccl_INCLUDE_DIR VERSION_VAR Nccl_VERSION)
