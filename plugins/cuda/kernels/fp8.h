@@ -8,7 +8,7 @@
 
 namespace bora::cuda {
 
-// As core::DeviceKernels::Narrow8.
+// As core::DeviceKernels::Narrow8; y begins at a multiple of 8 bytes, `turned` of 16.
 template <class T>
 void fp8_max_abs(std::int64_t n, const T* x, float* largest, Stream stream);
 template <class T>
