@@ -2,10 +2,12 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/base/file.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,6 +71,19 @@ TEST(FailFile, SaysWhatToDoWhereMemoryEnds) {
       failure(ENOMEM),
       "runs/a: cannot list: Cannot allocate memory\nhint: fewer programs at once, or a larger ulimit -v");
   EXPECT_EQ(failure(EACCES), "runs/a: cannot list: Permission denied");
+}
+
+TEST(TemporaryFile, IsLeftBehindByAProcessThatIsGone) {
+  const auto child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(is_left_behind(fmt::format(".b.html.{}.0.tmp", child), "b.html"));
+  EXPECT_FALSE(is_left_behind(base_name(temporary_beside("/a/b.html")), "b.html"))
+      << "this process may be writing it";
+  EXPECT_FALSE(is_left_behind(fmt::format(".c.html.{}.0.tmp", child), "b.html"));
+  for (const auto* other : {".b.html.0.0.tmp", ".b.html.-1.0.tmp", ".b.html.99999999999.0.tmp",
+                            ".b.html.x.0.tmp", ".b.html..tmp", ".b.html.tmp", "b.html", ""})
+    EXPECT_FALSE(is_left_behind(other, "b.html")) << other;
 }
 
 // Nobody asked for those.

@@ -3,11 +3,14 @@
 #include "bora/base/temporary_file.h"
 
 #include <fmt/core.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <exception>
+#include <limits>
 
 #include "bora/base/file.h"
 #include "bora/base/text.h"
@@ -46,6 +49,14 @@ std::string name_of_part(const std::string& part) {
 std::string temporary_beside(const std::string& path) {
   static std::atomic<std::uint64_t> counter{0};
   return path_join(parent_path(path), fmt::format(".{}.{}.{}.tmp", base_name(path), ::getpid(), counter++));
+}
+
+bool is_left_behind(std::string_view file, std::string_view name) {
+  const std::string begin = fmt::format(".{}.", name);
+  if (!file.starts_with(begin) || name_of_part(std::string(file)) != name) return false;
+  const auto process = parse_int(file.substr(begin.size(), file.find('.', begin.size()) - begin.size()));
+  if (!process || *process <= 0 || *process > std::numeric_limits<pid_t>::max()) return false;
+  return ::kill(static_cast<pid_t>(*process), 0) != 0 && errno == ESRCH;
 }
 
 std::string without_temporary_names(std::string_view path) {

@@ -21,6 +21,7 @@
 #include "bora/base/error.h"
 #include "bora/base/json.h"
 #include "bora/base/parallel.h"
+#include "bora/base/temporary_file.h"
 
 namespace bora::store {
 namespace {
@@ -72,6 +73,13 @@ std::vector<std::string> places_of_note(const std::string& directory) {
   } catch (const std::exception&) {  // there is no such place
   }
   return out;
+}
+
+/// What a process that was killed has left of a note: behind a finished cache nobody else tidies up.
+void remove_left_behind(const std::string& directory) {
+  for (const auto& name : files().list(directory)) {
+    if (is_left_behind(name, kName)) remove_unfinished(path_join(directory, name));
+  }
 }
 
 /// Calls use(offset, bytes) for the pieces of a file in order.
@@ -126,6 +134,7 @@ void require_known_ids(std::span<const std::int32_t> ids, std::int64_t first, co
 }
 
 CheckedFiles CheckedFiles::read(const std::string& directory) {
+  remove_left_behind(directory);
   CheckedFiles out;
   for (const auto& path : places_of_note(directory)) {
     try {

@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/store/shard_check.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -241,6 +244,21 @@ TEST_F(ShardCheck, ABrokenNoteIsNoNote) {
   remove_all(note);
   files().make_directories(note);
   EXPECT_EQ(bytes_read(), all_bytes()) << "unreadable";
+}
+
+// Killed while it wrote the note of a finished cache.
+TEST_F(ShardCheck, WhatAKilledProcessHasLeftIsRemoved) {
+  const auto child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  const auto gone = fmt::format("c/.checked.json.{}.7.tmp", child),
+             alive = fmt::format("c/.checked.json.{}.7.tmp", ::getpid()),
+             other = fmt::format("c/.ledger.json.{}.7.tmp", child);
+  for (const auto& name : {gone, alive, other}) folder_.write(name, "half");
+  TokenCache::open(cache());
+  EXPECT_FALSE(exists(folder_ / gone));
+  EXPECT_TRUE(exists(folder_ / alive)) << "it may be writing";
+  EXPECT_TRUE(exists(folder_ / other));
 }
 
 TEST_F(ShardCheck, AReadOnlyCacheIsChecked) {
