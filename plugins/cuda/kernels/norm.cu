@@ -67,13 +67,16 @@ struct Forward {
     }
     unsigned most = 0;
     each_pack(normed, [&](std::int64_t i, float(&v)[kPack]) {
-      float w[kPack], b[kPack];
-      if (a.weight != nullptr) load(a.weight, i, a.n, well, w);
-      if (a.bias != nullptr) load(a.bias, i, a.n, well, b);
-      for (int j = 0; j < kPack; ++j) {
-        v[j] = (v[j] - mean) * rstd;
-        if (a.weight != nullptr) v[j] *= w[j];
-        if (a.bias != nullptr) v[j] += b[j];
+      for (float& x : v) x = (x - mean) * rstd;
+      if (a.weight != nullptr) {
+        float w[kPack];
+        load(a.weight, i, a.n, well, w);
+        for (int j = 0; j < kPack; ++j) v[j] *= w[j];
+      }
+      if (a.bias != nullptr) {
+        float b[kPack];
+        load(a.bias, i, a.n, well, b);
+        for (int j = 0; j < kPack; ++j) v[j] += b[j];
       }
       store(v, a.y + row, i, a.n, well);
       if (a.largest != nullptr) most = largest_with<T>(most, v, a.n - i);
