@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The Bora authors
 #
-# The CUDA language, once for all plug-ins that use it: BORA_CUDA_FOUND says whether nvcc was found.
+# The CUDA language, once for all plug-ins that use it: BORA_CUDA_FOUND says whether nvcc was found, and the header of
+# cuBLASLt beside it.
 set(BORA_CUDA_FOUND FALSE)
 include(CheckLanguage)
 if(NOT CMAKE_CUDA_COMPILER)
@@ -21,4 +22,8 @@ endif()
 enable_language(CUDA)
 set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # the one that libtorch brings: no toolkit is needed, and a process has one
 find_package(CUDAToolkit REQUIRED)
-set(BORA_CUDA_FOUND TRUE)
+find_file(BORA_CUBLASLT_HEADER cublasLt.h PATHS ${CUDAToolkit_INCLUDE_DIRS} NO_DEFAULT_PATH)
+mark_as_advanced(BORA_CUBLASLT_HEADER)
+if(BORA_CUBLASLT_HEADER)
+  set(BORA_CUDA_FOUND TRUE)
+endif()

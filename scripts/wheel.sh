@@ -22,9 +22,9 @@ build release bora bora_plugins
 if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
   "$root/scripts/setup.sh" --cudnn
   configure cuda # CMake looks for the headers again
-  build cuda bora_cuda
-  for plugin in bora_nccl bora_cudnn; do
+  for plugin in bora_cuda bora_nccl bora_cudnn; do
     if grep -q "^build $plugin:" "$root/build/cuda/build.ninja"; then build cuda "$plugin"; fi
   done
+  grep -q '^build bora_cuda:' "$root/build/cuda/build.ninja" || grep 'CUDA plug-in' "$root/build/cuda/build.log" >&2
 fi
 exec python3 "$root/scripts/bundle.py" wheel "$root/build/release" "${1:-$root/build/wheel}"
