@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "activated.h"
 
+#include <cuda_runtime_api.h>
+
 #include "products.h"
 
 namespace bora::cuda {
@@ -11,8 +13,21 @@ using core::Activation;
 using core::DType;
 using Stream = core::DeviceKernels::Stream;
 
-// What epilogues of cuBLASLt there are.
-bool takes(Activation f, DType type) { return f == Activation::gelu_tanh && type == DType::bf16; }
+// On others these products have been seen to be slower than two kernels: Ampere, Ada (llm.c's pull requests 338 and 653),
+// Blackwell of workstations (sglang's 34350); faster on H100 and H200 (both).
+constexpr int kHopper = 9;
+
+int capability_of_current_device() {
+  int device = 0, major = 0;
+  const bool known = cudaGetDevice(&device) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess;
+  return known ? major : 0;
+}
+
+// What epilogues of cuBLASLt there are, where they are worth it.
+bool takes(Activation f, DType type) {
+  return f == Activation::gelu_tanh && type == DType::bf16 && capability_of_current_device() == kHopper;
+}
 
 cudaStream_t of(Stream stream) { return static_cast<cudaStream_t>(stream); }
 

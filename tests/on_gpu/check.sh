@@ -145,7 +145,7 @@ echo 5 >"$OUT.more"
 expect 0 "${day[@]}" --bora "$work/kit/slow" waits profile
 told ok waits 'the host waits 1.0 times a step'
 told ok profile '5.0 % idle; 40.0 % first<\(int\)8>; 30.0 % second; 20.0 % copy third$'
-echo 'Backward<GeluTanh, Bf16>' >"$OUT.second"
+echo 'Backward<GeluTanh> after nvjet_sm90' >"$OUT.second"
 echo 6 >"$OUT.more"
 expect 1 "${day[@]}" --bora "$work/kit/slow" waits profile
 told FAILED profile '30.0 % are GELU in kernels of its own, which products should have within them: '
