@@ -40,9 +40,12 @@ using Stream = core::DeviceKernels::Stream;
 using core::DType;
 
 // Elements at an address of the device in fp32, as the CPU's kernels take them: bf16 as a copy, which goes back
-// at the end.
+// at the end if they may be written to.
 class Floats {
  public:
+  Floats(core::DType type, void* at, std::int64_t n) : Floats(type, const_cast<const void*>(at), n) {
+    goes_back_ = bits_ != nullptr;
+  }
   Floats(core::DType type, const void* at, std::int64_t n) {
     char* here = static_cast<char*>(shadow(at));
     if (type == core::DType::f32) {
@@ -57,7 +60,7 @@ class Floats {
   Floats(const Floats&) = delete;
   Floats& operator=(const Floats&) = delete;
   ~Floats() {
-    if (bits_ != nullptr) kernels::to_bf16(static_cast<std::int64_t>(copy_.size()), copy_.data(), bits_);
+    if (goes_back_) kernels::to_bf16(static_cast<std::int64_t>(copy_.size()), copy_.data(), bits_);
   }
   operator float*() const { return floats_; }
   operator kernels::Values() const { return floats_; }
@@ -68,6 +71,7 @@ class Floats {
   std::vector<float> copy_;
   std::uint16_t* bits_ = nullptr;
   float* floats_ = nullptr;
+  bool goes_back_ = false;
 };
 
 // As the entries say it: NaN if one is not finite.

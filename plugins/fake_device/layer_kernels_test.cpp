@@ -249,6 +249,66 @@ struct Maps {
   }
 };
 
+// Queries, keys and values of one product, the first two turned; what `used` says is used once more behind attention. The
+// gradients of the weights, and of x.
+enum class Used { once, keys_again, values_again };
+Numbers gradients_of_heads(Device device, DType type, Used used, bool again) {
+  const AxisNames of_x{"b", "t", "e"}, of_wq{"h", "g", "d", "e"}, of_wk{"h", "d", "e"},
+      of_q{"b", "t", "h", "g", "d"}, of_k{"b", "t", "h", "d"}, of_keys{"b", "s", "h", "d"},
+      of_angles{"t", "half"};
+  const auto small = [&](std::uint64_t seed, const AxisNames& names, const std::vector<std::int64_t>& sizes) {
+    return binary(Binary::multiply, {drawn(seed, names, sizes, DType::f32, device), names}, 0.25);
+  };
+  Array x = drawn(1, of_x, {2, 5, 16}, DType::f32, device), wq = small(2, of_wq, {2, 2, 8, 16}),
+        wk = small(3, of_wk, {2, 8, 16}), wv = small(4, of_wk, {2, 8, 16});
+  const Array cos = drawn(5, of_angles, {5, 4}, DType::f32, device),
+              sin = drawn(6, of_angles, {5, 4}, DType::f32, device), no_bias;
+  const std::vector<Parameter> all{{.path = "q", .axes = of_wq, .array = &wq},
+                                   {.path = "k", .axes = of_wk, .array = &wk},
+                                   {.path = "v", .axes = of_wk, .array = &wv}};
+  const CastOnceScope once(all);
+  const auto body = [&](std::span<const Array> in) {
+    const Array a = cast({wq, of_wq}, type), b = cast({wk, of_wk}, type), c = cast({wv, of_wk}, type);
+    const std::vector<LinearMap> maps{
+        {{a, of_wq}, no_bias, of_q}, {{b, of_wk}, no_bias, of_k}, {{c, of_wk}, no_bias, of_k}};
+    const auto qkv = linears({in[0], of_x}, maps);
+    const Array q = rope({qkv[0], of_q}, "t", "d", cos, sin), k = rope({qkv[1], of_k}, "t", "d", cos, sin);
+    std::vector<Array> out{attention({q, of_q}, {k, of_keys}, {qkv[2], of_keys}, {"t", "s", "d"}, {})};
+    if (used != Used::once) out.push_back(used == Used::keys_again ? k : qkv[2]);
+    return out;
+  };
+  const std::vector<Array*> parameters{&x, &wq, &wk, &wv};
+  const auto result = value_and_grad(parameters, [&] {
+    const std::vector<Array> in{cast({x, of_x}, type)};
+    const auto out = again ? checkpoint(body, in) : body(in);
+    const Array first = sum_of_squares_of(out[0], of_q);
+    return out.size() == 1 ? first
+                           : binary(Binary::add, {first, {}}, {sum_of_squares_of(out[1], of_k), {}}, {});
+  });
+  Numbers numbers;
+  for (const auto& g : result.gradients) {
+    const auto more = g.to_vector<float>();
+    numbers.insert(numbers.end(), more.begin(), more.end());
+  }
+  return numbers;
+}
+
+TEST(LayerKernels, GradientsAreTurnedBackWhereTheyLie) {
+  for (const bool again : {false, true}) {
+    for (const auto used : {Used::once, Used::keys_again, Used::values_again}) {
+      SCOPED_TRACE(std::to_string(int(used)) + (again ? ", again" : ""));
+      fake_device::reset();
+      const auto got = gradients_of_heads(kFar, DType::bf16, used, again);
+      EXPECT_EQ(count_of("aten::cat"), used == Used::once ? 0 : 1)
+          << "gradients that lie side by side are not put together";
+      EXPECT_EQ(gradients_of_heads(kFar, DType::bf16, used, again), got) << "the same bits again";
+      expect_all_near(got, gradients_of_heads(kHere, DType::bf16, used, again), 0.03F);
+      const PlainOpsScope plain;
+      expect_all_near(got, gradients_of_heads(kFar, DType::bf16, used, again), 0.03F);
+    }
+  }
+}
+
 TEST(LayerKernels, MapsOfOneInputAreOneProduct) {
   for (const bool with_bias : {false, true}) {
     SCOPED_TRACE(with_bias);

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "bora/core/autograd/kernel_operand.h"
@@ -33,15 +34,17 @@ kernels::RopeShape rope_shape(const Tensor& x, std::int64_t half, const Tensor& 
           .neighbours = pairs == RopePairs::neighbours};
 }
 
-// One or two arrays; on a device by one kernel.
+enum class Into { new_arrays, themselves };
+
+// One or two arrays; on a device by one kernel, of which a thread reads all that it writes before.
 std::vector<Tensor> rotate(const std::vector<Tensor>& all, const Tensor& cos, const Tensor& sin,
-                           RopePairs pairs, bool inverse) {
+                           RopePairs pairs, bool inverse, Into into = Into::new_arrays) {
   std::vector<Tensor> inputs, out;
   std::vector<kernels::Turned> list;
   for (const Tensor& x : all) {
     auto input = x.scalar_type() == at::kBFloat16 ? x : cast(x, at::kFloat);
     if (input.stride(3) != 1) input = input.contiguous();
-    out.push_back(new_beside(input, x.sizes()));
+    out.push_back(into == Into::themselves ? input : new_beside(input, x.sizes()));
     const auto shape = rope_shape(input, cos.size(1), out.back(), pairs);
     if (x.is_cpu())
       kernels::rope(shape, values(input), data(cos), data(sin), results(out.back()), inverse);
@@ -62,9 +65,10 @@ void keep_angles(AutogradContext* ctx, const Tensor& cos, const Tensor& sin, Rop
   ctx->saved_data["sin"] = sin;
   ctx->saved_data["neighbours"] = pairs == RopePairs::neighbours;
 }
-variable_list rotated_back(AutogradContext* ctx, const variable_list& grads) {
+variable_list rotated_back(AutogradContext* ctx, const variable_list& grads, Into into = Into::new_arrays) {
   const auto pairs = ctx->saved_data["neighbours"].toBool() ? RopePairs::neighbours : RopePairs::halves;
-  auto out = rotate(grads, ctx->saved_data["cos"].toTensor(), ctx->saved_data["sin"].toTensor(), pairs, true);
+  auto out =
+      rotate(grads, ctx->saved_data["cos"].toTensor(), ctx->saved_data["sin"].toTensor(), pairs, true, into);
   out.resize(grads.size() + 3);
   return out;
 }
@@ -80,14 +84,26 @@ struct Rope : torch::autograd::Function<Rope> {
   }
 };
 
+// Whether a kernel reads and writes it where it lies, among others in its rows.
+bool is_piece_of_rows(const Tensor& x) {
+  return (x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kFloat) && x.stride(3) == 1 &&
+         !x.is_contiguous();
+}
+bool are_pieces_of_rows(const variable_list& all) { return std::ranges::all_of(all, is_piece_of_rows); }
+
+// Of queries and keys, on a device. Where they are pieces of one product, attention writes their gradients as pieces of
+// one array, in which they are turned back: the product's backward pass takes it as it is. Nobody else has these arrays:
+// attention has made them.
 struct RopeOfBoth : torch::autograd::Function<RopeOfBoth> {
   static variable_list forward(AutogradContext* ctx, const Tensor& x, const Tensor& y, const Tensor& cos,
                                const Tensor& sin, RopePairs pairs) {
     keep_angles(ctx, cos, sin, pairs);
+    ctx->saved_data["pieces"] = are_pieces_of_rows({x, y});
     return rotate({x, y}, cos, sin, pairs, false);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return rotated_back(ctx, grads);
+    const bool stay = ctx->saved_data["pieces"].toBool() && are_pieces_of_rows(grads);
+    return rotated_back(ctx, grads, stay ? Into::themselves : Into::new_arrays);
   }
 };
 
