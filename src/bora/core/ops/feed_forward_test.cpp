@@ -83,7 +83,10 @@ struct FeedForwardCase {
   }
   Array loss(Called called) const {
     const Array h = as(x, of_x);
-    const auto body = [&](std::span<const Array> in) { return std::vector<Array>{result(in[0], called)}; };
+    // It is called again when this function has returned.
+    const auto body = [this, called](std::span<const Array> in) {
+      return std::vector<Array>{result(in[0], called)};
+    };
     const std::vector<Array> in{h};
     const Array y = cast({s.again ? checkpoint(body, in)[0] : body(in)[0], out}, DType::f32);
     return reduce(Reduction::sum, {unary(Unary::square, {y, out}), out}, out);
