@@ -162,11 +162,20 @@ struct Ways {
 };
 constexpr std::size_t kMostWays = 4096;
 
+// The library reads from addresses how they are aligned, and a way serves all calls of its sizes: it is asked for with
+// none that lies better than each must.
+Asked lying_as_each_must(Asked p) {
+  alignas(2 * kAlignment) static const char place[2 * kAlignment] = {};
+  p.aux = place + kAlignment;
+  if (p.bias != nullptr) p.bias = p.aux;
+  return p;
+}
+
 struct Way {
   cublasLtHandle_t handle;
   std::optional<cublasLtMatmulAlgo_t> algorithm;
 };
-Way way_of(const MatrixLibrary& library, const Asked& p, const Description& description) {
+Way way_of(const MatrixLibrary& library, const Asked& p) {
   static std::mutex mutex;
   static std::map<std::pair<const MatrixLibrary*, int>, Ways> of_devices;
   int device = 0;
@@ -175,16 +184,19 @@ Way way_of(const MatrixLibrary& library, const Asked& p, const Description& desc
   Ways& ways = of_devices[{&library, device}];
   if (ways.handle == nullptr) check(library.create(&ways.handle), "cublasLtCreate");
   if (ways.known.size() == kMostWays) ways.known.clear();
-  const auto [at, is_new] = ways.known.try_emplace({p.epilogue, p.rows, p.columns, p.inner});
-  if (is_new) at->second = description.way(ways.handle);
+  const std::array<std::int64_t, 4> sizes{p.epilogue, p.rows, p.columns, p.inner};
+  auto at = ways.known.find(sizes);
+  if (at == ways.known.end()) {
+    const auto way = Description(library, lying_as_each_must(p)).way(ways.handle);
+    at = ways.known.emplace(sizes, way).first;
+  }
   return {ways.handle, at->second};
 }
 
 bool start(const MatrixLibrary& library, const Asked& p, void* room, cudaStream_t stream) {
   if (!has_such_sizes(p) || !lie_well(p, room)) return false;
-  const Description description(library, p);
-  const auto [handle, way] = way_of(library, p, description);
-  if (way) description.start(handle, *way, p, room, stream);
+  const auto [handle, way] = way_of(library, p);
+  if (way) Description(library, p).start(handle, *way, p, room, stream);
   return way.has_value();
 }
 

@@ -194,10 +194,15 @@ const MatrixLibrary& host_matrix_library() {
             return CUBLAS_STATUS_SUCCESS;
           },
       .find_ways =
-          [](cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+          [](cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t wished, int,
              cublasLtMatmulHeuristicResult_t* found, int* count) {
             ++times_asked();
+            for (const int name :
+                 {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, CUBLASLT_MATMUL_DESC_BIAS_POINTER}) {
+              const auto place = as<HostProduct>(product)->at<std::uintptr_t>(name, 16);
+              if (place % 32 != 16) return refused("a way for addresses that lie better than others may");
+            }
             for (const int name :
                  {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES})
               if (!as<HostPreference>(wished)->set.contains(name)) return refused("a preference is missing");
