@@ -171,7 +171,7 @@ struct OnePass {
     std::vector<core::Array> into(1);
     std::vector<core::Array*> trained{&w};
     const auto numbers =
-        graphs.run(inputs, into, [&](const core::PassInputs& given, std::span<core::Array> to) {
+        graphs.run(inputs, into, [&](const core::PassInputs& given, const core::GradientPlaces& to) {
           std::vector<core::Number> out;
           const auto loss = core::accumulate_gradients(
               trained,

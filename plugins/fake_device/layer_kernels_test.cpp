@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "bora/core/attention.h"
-#include "bora/core/autograd/added_gradients.h"
 #include "bora/core/cast_once.h"
 #include "bora/core/checkpoint.h"
 #include "bora/core/contract.h"
@@ -451,8 +450,7 @@ TEST(LayerKernels, GradientsAreStoredOrAdded) {
     const auto into_places_of = [&](float value, bool stores) {
       std::vector<Array> into;
       for (int i = 0; i < 3; ++i) into.push_back(to(full({be, once.sizes()}, value), device));
-      const StoringGradients storing(stores);
-      EXPECT_EQ(accumulate_gradients(parameters, loss, into).item(), want.value.item());
+      EXPECT_EQ(accumulate_gradients(parameters, loss, {into, stores}).item(), want.value.item());
       std::vector<Numbers> out;
       for (const auto& x : into) out.push_back(x.to_vector<float>());
       return out;

@@ -32,9 +32,14 @@ constexpr std::int64_t most_waiting_gradients(std::int64_t all) {
   return all / 8 < kMost ? all / 8 : kMost;
 }
 
-/// As value_and_grad, adding each gradient to `into[i]`, or storing it there where into[i] is empty.
+/// Where a backward pass leaves its gradients: one array for each parameter. An empty one becomes the gradient itself.
+struct GradientPlaces {
+  std::span<Array> arrays;
+  bool store = false;  ///< over what the arrays hold, whatever that is; else gradients are added to it
+};
+/// As value_and_grad, leaving the gradients in `into`.
 Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
-                           std::span<Array> into);
+                           const GradientPlaces& into);
 
 /// As value_and_grad, but each gradient goes to `take(i, gradient)` as soon as the backward pass has it, in
 /// the order of that pass, and is not kept. InvalidArgument for a parameter that gets parts of its gradient

@@ -10,6 +10,7 @@
 #include "bora/base/key.h"
 #include "bora/core/array.h"
 #include "bora/core/device.h"
+#include "bora/core/grad.h"
 #include "bora/core/parameter.h"
 #include "bora/core/read_back.h"
 
@@ -37,9 +38,9 @@ bool in_noted_pass();
 /// which stays; a pass that stores them is noted apart from one that adds to them.
 class StepGraphs {
  public:
-  /// Adds gradients to `into` (empty: stores them there), as accumulate_gradients does. What it depends on beside
-  /// `inputs` and parameters is the same each time. It may be called once more than run() is.
-  using Pass = std::function<std::vector<Number>(const PassInputs& inputs, std::span<Array> into)>;
+  /// Leaves gradients in `into`, as accumulate_gradients does. What it depends on beside `inputs` and parameters is
+  /// the same each time. It may be called once more than run() is.
+  using Pass = std::function<std::vector<Number>(const PassInputs& inputs, const GradientPlaces& into)>;
 
   /// `parameters`: all that passes read, on one device which has_graphs().
   explicit StepGraphs(std::vector<Parameter> parameters);
@@ -47,8 +48,8 @@ class StepGraphs {
   StepGraphs(const StepGraphs&) = delete;
   StepGraphs& operator=(const StepGraphs&) = delete;
 
-  /// pass(inputs, into). What it has stored in `into` is kept where it is while it is being added to by the
-  /// passes that follow, and is no longer changed once the next pass stores anew.
+  /// The pass, which adds to `into`, or stores where its arrays are empty. What it has stored stays where it is while the
+  /// passes that follow add to it, and is no longer changed once the next pass stores anew.
   std::vector<Number> run(const PassInputs& inputs, std::span<Array> into, const Pass& pass);
 
  private:

@@ -161,9 +161,9 @@ void GradientReducer::run_lane(std::int64_t lane, const Work& work, const Differ
 void GradientReducer::add_gradients(std::int64_t lane, const Work& work, std::vector<core::Array>& into) {
   if (work.graphs == nullptr) {
     return run_lane(lane, work,
-                    [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, into); });
+                    [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, {into}); });
   }
-  const auto pass = [&](const core::PassInputs& inputs, std::span<core::Array> to) {
+  const auto pass = [&](const core::PassInputs& inputs, const core::GradientPlaces& to) {
     return numbers_of(
         lane, [&] { return work.pass->loss(inputs); },
         [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, to); });

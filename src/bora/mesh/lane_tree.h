@@ -28,7 +28,7 @@ struct LaneSum {
 ///
 ///     LaneTree tree(lanes, parameters.size());
 ///     for (std::int64_t lane = 0; lane < lanes; ++lane) {
-///       Array loss = core::accumulate_gradients(parameters, f, tree.buffer_for(lane));
+///       Array loss = core::accumulate_gradients(parameters, f, {tree.buffer_for(lane)});
 ///       tree.finish(lane, {{loss.item(), weight}});
 ///     }
 ///     LaneSum sum = tree.take_total();

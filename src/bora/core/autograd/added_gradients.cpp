@@ -10,15 +10,12 @@
 #include <memory>
 #include <utility>
 
-#include "bora/core/grad.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/step_ops.h"
 #include "bora/core/torch/device.h"
 
 namespace bora::core {
 namespace {
-
-thread_local bool storing = false;
 
 std::int64_t bytes_of_floats(const Array& x) { return x.numel() * std::int64_t{sizeof(float)}; }
 
@@ -38,20 +35,16 @@ class Taking final : public torch::autograd::PostAccumulateGradHook {
 
 }  // namespace
 
-StoringGradients::StoringGradients(bool on) : before_(std::exchange(storing, on)) {}
-StoringGradients::~StoringGradients() { storing = before_; }
-bool storing_gradients() { return storing; }
-
 bool AddedGradients::suits(std::span<const Array> into) {
   return !into.empty() && std::ranges::none_of(into, [](const Array& x) {
     return x.empty() || tensor(x).is_cpu() || device_kernels(tensor(x)).add_into == nullptr;
   });
 }
 
-AddedGradients::AddedGradients(std::span<Array* const> parameters, std::span<Array> into)
-    : parameters_(parameters), into_(into), stores_(into.size(), storing) {
+AddedGradients::AddedGradients(std::span<Array* const> parameters, const GradientPlaces& into)
+    : parameters_(parameters), into_(into.arrays), stores_(into.arrays.size(), into.store) {
   std::int64_t all = 0;
-  for (const auto& x : into) all += bytes_of_floats(x);
+  for (const auto& x : into_) all += bytes_of_floats(x);
   most_ = most_waiting_gradients(all);
   for (std::size_t i = 0; i < parameters.size(); ++i)
     torch::autograd::impl::set_post_acc_grad_hooks(tensor(*parameters[i]),

@@ -7,38 +7,25 @@
 #include <span>
 #include <vector>
 
-#include "bora/core/array.h"
+#include "bora/core/grad.h"
 
 namespace bora::core {
 
-/// While it lives with `on`, accumulate_gradients() on this thread stores in the places that it is given, whatever is there.
-class StoringGradients {
- public:
-  explicit StoringGradients(bool on);
-  ~StoringGradients();
-  StoringGradients(const StoringGradients&) = delete;
-  StoringGradients& operator=(const StoringGradients&) = delete;
-
- private:
-  bool before_;
-};
-bool storing_gradients();
-
 /// While it lives, each gradient of a backward pass is taken from its parameter as soon as it is there, and added to its
-/// place in `into`: in the order in which they come, and with the bits of additions one by one. Where gradients are stored
-/// the first one takes its place instead.
+/// place in `into`: in the order in which they come, and with the bits of additions one by one. Where the places are to
+/// store gradients the first one of each is stored.
 class AddedGradients {
  public:
   /// Whether a device adds many in one launch; all of `into` are arrays then.
   static bool suits(std::span<const Array> into);
 
-  AddedGradients(std::span<Array* const> parameters, std::span<Array> into);
+  AddedGradients(std::span<Array* const> parameters, const GradientPlaces& into);
   ~AddedGradients();
   AddedGradients(const AddedGradients&) = delete;
   AddedGradients& operator=(const AddedGradients&) = delete;
 
   void take(std::size_t parameter, Array gradient);
-  /// Adds what waits: after the backward pass. Where gradients are stored those that have not come are zeros.
+  /// Adds what waits: after the backward pass. Where gradients are to be stored those that have not come are zeros.
   void finish();
 
  private:

@@ -84,25 +84,26 @@ Array stream_gradients(std::span<Array* const> parameters, const std::function<A
 }
 
 Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
-                           std::span<Array> into) {
-  if (into.size() != parameters.size()) {
+                           const GradientPlaces& into) {
+  const auto places = into.arrays;
+  if (places.size() != parameters.size()) {
     fail(ErrorKind::InvalidArgument, "accumulate_gradients: {} parameters but {} places for gradients",
-         parameters.size(), into.size());
+         parameters.size(), places.size());
   }
-  if (AddedGradients::suits(into)) {
+  if (AddedGradients::suits(places)) {
     const RecordingScope scope("value_and_grad", parameters);
     AddedGradients added(parameters, into);
     Array value = pull_back(scalar_of(f));
     added.finish();
     return value;
   }
-  if (storing_gradients()) {
-    for (const auto& x : into)
+  if (into.store) {
+    for (const auto& x : places)
       if (!x.empty()) tensor(x).detach().zero_();
   }
-  RecordingScope scope("value_and_grad", parameters, into);
+  RecordingScope scope("value_and_grad", parameters, places);
   Array value = pull_back(scalar_of(f));
-  for (std::size_t i = 0; i < into.size(); ++i) into[i] = scope.gradient(i);
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = scope.gradient(i);
   return value;
 }
 

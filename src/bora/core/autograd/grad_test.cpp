@@ -46,7 +46,7 @@ TEST(Grad, IsRefusedInsideAnother) {
       "derivatives are core::hessian_vector_product";
   EXPECT_EQ(nested([&] { value_and_grad(inner, [&] { return square(y); }); }), "value_and_grad" + rest);
   Array into;
-  EXPECT_EQ(nested([&] { accumulate_gradients(inner, [&] { return square(y); }, {&into, 1}); }),
+  EXPECT_EQ(nested([&] { accumulate_gradients(inner, [&] { return square(y); }, {{&into, 1}}); }),
             "value_and_grad" + rest);
   EXPECT_EQ(nested([&] { stream_gradients(inner, [&] { return square(y); }, [](std::size_t, Array) {}); }),
             "stream_gradients" + rest);
@@ -62,14 +62,14 @@ TEST(Grad, AddsToWhatIsThere) {
   const auto block = [&](std::span<const Array> inputs) {
     return std::vector{binary(Binary::multiply, {inputs[0], kNone}, {x, kNone}, kNone)};
   };
-  const auto value = accumulate_gradients(
-      parameters,
-      [&] {
-        std::vector<Array> h{square(y)};  // 25
-        for (int i = 0; i < 2; ++i) h = checkpoint(block, h);
-        return binary(Binary::add, {h[0], kNone}, {square(x), kNone}, kNone);
-      },
-      into);
+  const auto value =
+      accumulate_gradients(parameters,
+                           [&] {
+                             std::vector<Array> h{square(y)};  // 25
+                             for (int i = 0; i < 2; ++i) h = checkpoint(block, h);
+                             return binary(Binary::add, {h[0], kNone}, {square(x), kNone}, kNone);
+                           },
+                           {into});
   EXPECT_EQ(value.item(), 9 * 25 + 9);
   EXPECT_EQ(into[0].item(), 100 + 2 * 3 * 25 + 2 * 3);
   EXPECT_EQ(into[1].item(), 200 + 2 * 5 * 9);

@@ -17,7 +17,6 @@
 
 #include "bora/base/error.h"
 #include "bora/base/log.h"
-#include "bora/core/autograd/added_gradients.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/pass_notes.h"
 #include "bora/core/create.h"
@@ -141,7 +140,6 @@ struct StepGraphs::State {
     std::vector<PassNotes::Constant> constants;
     Tensor numbers;  // f64
     void* graph = nullptr;
-    bool stores = false;  // gradients, else it adds them
   };
   using Shape = std::vector<std::int64_t>;
 
@@ -160,12 +158,12 @@ struct StepGraphs::State {
 
   void make_gradients();
   void give_gradients_away();
-  std::vector<Number> compute(const PassInputs& inputs, bool stores, const Pass& pass) const;
+  std::vector<Number> compute(const PassInputs& inputs, bool store, const Pass& pass) const;
   void keep(One& one, const PassInputs& inputs, const PassNotes& notes, std::size_t numbers) const;
   static void bring(const One& one, const PassInputs& inputs);
-  void note(One& one, const Pass& pass) const;
+  void note(One& one, bool store, const Pass& pass) const;
   std::vector<Number> launch(const One& one) const;
-  std::vector<Number> run(One& one, const PassInputs& inputs, const Pass& pass) const;
+  std::vector<Number> run(One& one, const PassInputs& inputs, bool store, const Pass& pass) const;
   bool are_where_they_were();
   void forget();
   Device where() const { return from_torch(like.device()); }
@@ -204,8 +202,8 @@ struct StepGraphs::State {
 namespace {
 
 // What makes another graph: sizes and types of the inputs, documents among them.
-std::vector<std::int64_t> shape_of(const PassInputs& inputs, bool stores) {
-  std::vector<std::int64_t> out{stores, inputs.key.has_value()};
+std::vector<std::int64_t> shape_of(const PassInputs& inputs, bool store) {
+  std::vector<std::int64_t> out{store, inputs.key.has_value()};
   for (const auto& array : inputs.arrays) {
     if (array.empty()) {
       out.push_back(-1);
@@ -272,15 +270,13 @@ void StepGraphs::State::give_gradients_away() {
 }
 
 // The numbers leave the memory of the side stream, in which graphs work.
-std::vector<Number> StepGraphs::State::compute(const PassInputs& inputs, bool stores,
-                                               const Pass& pass) const {
+std::vector<Number> StepGraphs::State::compute(const PassInputs& inputs, bool store, const Pass& pass) const {
   std::vector<Number> numbers;
   {
     const Counting counting(*this);
     const OnStream there(side);
-    const StoringGradients storing(stores);
     std::vector<Array> into = gradients;
-    numbers = pass(inputs, into);
+    numbers = pass(inputs, {into, store});
   }
   for (auto& number : numbers)
     if (!number.array().empty()) number = Number(wrap(tensor(number.array()).clone()));
@@ -311,18 +307,17 @@ void StepGraphs::State::keep(One& one, const PassInputs& inputs, const PassNotes
   one.constants = notes.constants();
 }
 
-void StepGraphs::State::note(One& one, const Pass& pass) const {
+void StepGraphs::State::note(One& one, bool store, const Pass& pass) const {
   const Counting counting(*this);
   const OnStream there(side);
   const auto stream = stream_of(like);
   if (!device.begin(stream)) fail(ErrorKind::Unsupported, "the device takes no graph now");
   try {
-    const StoringGradients storing(one.stores);
     std::vector<Array> into = gradients;
     const PassNotes::Where where{home, true, static_cast<const Key*>(one.keys.const_data_ptr()), one.count};
     PassNotes notes(where, one.constants);
     std::vector<Tensor> each;
-    for (const auto& number : pass(one.inputs, into)) {
+    for (const auto& number : pass(one.inputs, {into, store})) {
       if (number.array().empty()) fail(ErrorKind::Unsupported, "one of its numbers is computed by the host");
       each.push_back(tensor(number.array()).detach().reshape({1}).to(at::kDouble));
     }
@@ -369,11 +364,12 @@ std::vector<Number> StepGraphs::State::launch(const One& one) const {
   return out;
 }
 
-std::vector<Number> StepGraphs::State::run(One& one, const PassInputs& inputs, const Pass& pass) const {
-  if (one.stage == Stage::never) return compute(inputs, one.stores, pass);
+std::vector<Number> StepGraphs::State::run(One& one, const PassInputs& inputs, bool store,
+                                           const Pass& pass) const {
+  if (one.stage == Stage::never) return compute(inputs, store, pass);
   if (one.stage == Stage::fresh) {
     PassNotes notes({home, false, nullptr, 0}, {});
-    auto numbers = compute(inputs, one.stores, pass);
+    auto numbers = compute(inputs, store, pass);
     keep(one, inputs, notes, numbers.size());
     one.stage = Stage::computed;
     return numbers;
@@ -383,17 +379,17 @@ std::vector<Number> StepGraphs::State::run(One& one, const PassInputs& inputs, c
   if (one.stage == Stage::computed) {
     try {
       const auto before = times_given_back(where());
-      note(one, pass);
+      note(one, store, pass);
       if (times_given_back(where()) != before) {  // of its own memory, perhaps: another time
         device.destroy(std::exchange(one.graph, nullptr));
-        return compute(inputs, one.stores, pass);
+        return compute(inputs, store, pass);
       }
       one.stage = Stage::noted;
     } catch (const std::exception& e) {
-      one = {.stage = Stage::never, .stores = one.stores};
+      one = {.stage = Stage::never};
       say_once(fmt::format("no graph of a pass, whose operations go to {} one by one: {}", name(where()),
                            first_line(e.what())));
-      return compute(inputs, one.stores, pass);
+      return compute(inputs, store, pass);
     }
     bring(one, inputs);  // its keys
   }
@@ -410,21 +406,16 @@ StepGraphs::~StepGraphs() = default;
 
 std::vector<Number> StepGraphs::run(const PassInputs& inputs, std::span<Array> into, const Pass& pass) {
   auto& state = *state_;
-  const bool stores = !into.empty() && into[0].empty();
+  const bool store = !into.empty() && into[0].empty();
   if (!plain_ops()) autograd::make_copies();
   if (plain_ops() || into.empty() || !state.are_where_they_were() ||
-      (!stores && !same_places(state.gradients, into)))
-    return pass(inputs, into);
-  if (stores) state.give_gradients_away();
-  const auto shape = shape_of(inputs, stores);
+      (!store && !same_places(state.gradients, into)))
+    return pass(inputs, {into});
+  if (store) state.give_gradients_away();
+  const auto shape = shape_of(inputs, store);
   const bool full = state.all.size() >= kMostGraphs && !state.all.contains(shape);
-  const auto as_noted = [&] {
-    auto& one = state.all[shape];
-    one.stores = stores;
-    return state.run(one, inputs, pass);
-  };
-  auto numbers = full ? state.compute(inputs, stores, pass) : as_noted();
-  if (stores) std::ranges::copy(state.gradients, into.begin());
+  auto numbers = full ? state.compute(inputs, store, pass) : state.run(state.all[shape], inputs, store, pass);
+  if (store) std::ranges::copy(state.gradients, into.begin());
   return numbers;
 }
 
