@@ -3,6 +3,7 @@
 // The loader with a stand-in for the plug-in. The plug-in itself: cudnn_plans_test.
 #include "bora/core/cudnn_plugin.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -21,6 +21,9 @@
 namespace bora::checkpoint {
 namespace {
 
+using test::Folder;
+using test::write_file;
+
 // A line for each of the files that lie one after another in the pack, each after its size: "refused", or the tensors.
 constexpr std::string_view kVerdicts = R"PY(
 import os, struct, sys

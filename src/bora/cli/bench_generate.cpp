@@ -12,6 +12,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/bench_models.h"
 #include "bora/cli/commands.h"
