@@ -104,12 +104,15 @@ class Description {
     return there ? std::optional(found.algo) : std::nullopt;
   }
 
-  void start(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& way, const Asked& p, void* room,
+  // False: refused, after all, and nothing is done.
+  bool start(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& way, const Asked& p, void* room,
              cudaStream_t stream) const {
     const float one = 1, none = 0;
-    check(library_.multiply(handle, product_.get(), &one, p.a, a_.get(), p.b, b_.get(), &none, p.d, d_.get(),
-                            p.d, d_.get(), &way, room, kProductRoom, stream),
-          "cublasLtMatmul");
+    const auto status = library_.multiply(handle, product_.get(), &one, p.a, a_.get(), p.b, b_.get(), &none,
+                                          p.d, d_.get(), p.d, d_.get(), &way, room, kProductRoom, stream);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
+    check(status, "cublasLtMatmul");
+    return true;
   }
 
  private:
@@ -155,10 +158,13 @@ class Description {
   Layout a_, b_, d_;
 };
 
+using Sizes = std::array<std::int64_t, 4>;
+Sizes sizes_of(const Asked& p) { return {p.epilogue, p.rows, p.columns, p.inner}; }
+
 // What the library has said for one device: the same sizes are computed in the same way ever after.
 struct Ways {
   cublasLtHandle_t handle = nullptr;
-  std::map<std::array<std::int64_t, 4>, std::optional<cublasLtMatmulAlgo_t>> known;
+  std::map<Sizes, std::optional<cublasLtMatmulAlgo_t>> known;
 };
 constexpr std::size_t kMostWays = 4096;
 
@@ -171,20 +177,25 @@ Asked lying_as_each_must(Asked p) {
   return p;
 }
 
+std::mutex ways_mutex;
+// Of the current device; the mutex is held.
+Ways& ways_of(const MatrixLibrary& library) {
+  static std::map<std::pair<const MatrixLibrary*, int>, Ways> of_devices;
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) throw std::runtime_error("CUDA: no current device");
+  return of_devices[{&library, device}];
+}
+
 struct Way {
   cublasLtHandle_t handle;
   std::optional<cublasLtMatmulAlgo_t> algorithm;
 };
 Way way_of(const MatrixLibrary& library, const Asked& p) {
-  static std::mutex mutex;
-  static std::map<std::pair<const MatrixLibrary*, int>, Ways> of_devices;
-  int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess) throw std::runtime_error("CUDA: no current device");
-  const std::lock_guard lock(mutex);
-  Ways& ways = of_devices[{&library, device}];
+  const std::lock_guard lock(ways_mutex);
+  Ways& ways = ways_of(library);
   if (ways.handle == nullptr) check(library.create(&ways.handle), "cublasLtCreate");
   if (ways.known.size() == kMostWays) ways.known.clear();
-  const std::array<std::int64_t, 4> sizes{p.epilogue, p.rows, p.columns, p.inner};
+  const Sizes sizes = sizes_of(p);
   auto at = ways.known.find(sizes);
   if (at == ways.known.end()) {
     const auto way = Description(library, lying_as_each_must(p)).way(ways.handle);
@@ -193,11 +204,19 @@ Way way_of(const MatrixLibrary& library, const Asked& p) {
   return {ways.handle, at->second};
 }
 
+// There is none, after all.
+void forget_way(const MatrixLibrary& library, const Asked& p) {
+  const std::lock_guard lock(ways_mutex);
+  ways_of(library).known[sizes_of(p)] = std::nullopt;
+}
+
 bool start(const MatrixLibrary& library, const Asked& p, void* room, cudaStream_t stream) {
   if (!has_such_sizes(p) || !lie_well(p, room)) return false;
   const auto [handle, way] = way_of(library, p);
-  if (way) Description(library, p).start(handle, *way, p, room, stream);
-  return way.has_value();
+  if (!way) return false;
+  if (Description(library, p).start(handle, *way, p, room, stream)) return true;
+  forget_way(library, p);
+  return false;
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct ActivatedBackward {  ///< dz = (dy · weight) · gelu_tanh'(z)
 constexpr std::int64_t kProductRoom = std::int64_t{4} << 20;
 
 /// Starts the product on the stream of the current device; false, and nothing is done, where the library has no way for
-/// such sizes and addresses, which it is asked for once. Throws what the library says at a start.
+/// such sizes and addresses, which it is asked for once, or refuses to go it. Throws what else the library says at a start.
 bool activated(const MatrixLibrary& library, const ActivatedForward& product, void* room,
                cudaStream_t stream);
 bool activated(const MatrixLibrary& library, const ActivatedBackward& product, void* room,

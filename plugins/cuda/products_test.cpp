@@ -56,6 +56,7 @@ class Products : public testing::Test {
     said().clear();
     times_asked() = 0;
     has_ways() = true;
+    status_of_starts() = 0;
     cudaSetDevice(0);
   }
   const MatrixLibrary& library = host_matrix_library();
@@ -145,16 +146,33 @@ TEST_F(Products, AreNotThereWhereTheLibraryHasNoWay) {
   EXPECT_EQ(times_asked(), 1);
 }
 
-TEST_F(Products, SayWhatTheLibrarySays) {
+TEST_F(Products, AreNotThereWhereTheLibraryRefusesTheirStart) {
   Case c;
+  auto other = c.forward();
+  other.n = 8;
+  const auto before = c.y.bits;
+  status_of_starts() = CUBLAS_STATUS_NOT_SUPPORTED;
+  EXPECT_FALSE(activated(library, other, nullptr, nullptr));
+  status_of_starts() = 0;
+  EXPECT_FALSE(activated(library, other, nullptr, nullptr))
+      << "nor any that follow: one way for all of a size";
+  EXPECT_EQ(times_asked(), 1);
+  EXPECT_EQ(c.y.bits, before);
+
   auto no_aux = c.backward();
   no_aux.z = nullptr;
+  EXPECT_FALSE(activated(library, no_aux, nullptr, nullptr));
+  EXPECT_EQ(said(), "no auxiliary matrix");
+}
+
+TEST_F(Products, SayWhatElseTheLibrarySays) {
+  Case c;
+  status_of_starts() = CUBLAS_STATUS_EXECUTION_FAILED;
   try {
-    activated(library, no_aux, nullptr, nullptr);
+    activated(library, c.forward(), nullptr, nullptr);
     FAIL();
   } catch (const std::runtime_error& e) {
-    EXPECT_EQ(std::string(e.what()), "cuBLASLt: cublasLtMatmul ended with status 7");
-    EXPECT_EQ(said(), "no auxiliary matrix");
+    EXPECT_EQ(std::string(e.what()), "cuBLASLt: cublasLtMatmul ended with status 13");
   }
 }
 

@@ -14,5 +14,7 @@ std::string& said();
 /// How often it was asked for a way, and whether it has one.
 int& times_asked();
 bool& has_ways();
+/// What it says at the next starts, in place of computing, if that is not 0.
+int& status_of_starts();
 
 }  // namespace bora::cuda
