@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,25 @@ TEST(FeedForward, IsNearThreeOperations) {
   }
   EXPECT_EQ(gradients_of(kDevice, {.again = true}, Called::together),
             gradients_of(kDevice, {}, Called::together));
+}
+
+// What stops a run whose numbers are not finite gets to see them: an activation in a product lets them through, both ways.
+TEST(FeedForward, LetsThroughWhatIsNotFinite) {
+  FeedForwardCase c(kDevice, {});
+  auto values = c.x.to_vector<float>();
+  values[0] = std::nanf("");
+  const std::vector<std::int64_t> sizes{kBatch, kTime, c.s.width};
+  c.x = to(from_data({c.of_x, sizes}, std::span<const float>(values)), kDevice);
+  const auto y = cast({c.result(c.as(c.x, c.of_x), Called::together), c.out}, DType::f32).to_vector<float>();
+  const auto all = c.gradients(Called::together, {&c.x});
+  const auto width = static_cast<std::size_t>(c.s.width), of_a_text = static_cast<std::size_t>(kTime) * width;
+  for (std::size_t e = 0; e < width; ++e) {
+    const std::size_t of_row = e * static_cast<std::size_t>(kTime * kBatch);  // y [e, t, b]
+    EXPECT_TRUE(std::isnan(y[of_row])) << e;
+    EXPECT_TRUE(std::isfinite(y[of_row + 1])) << e;
+    EXPECT_TRUE(std::isnan(all[1 + e])) << e;  // behind the loss, of x [b, t, e]
+    EXPECT_TRUE(std::isfinite(all[1 + of_a_text + e])) << e;
+  }
 }
 
 // The library's answer, for the sizes of GPT-2.
