@@ -170,8 +170,10 @@ struct OnePass {
                             Key::from_seed(key)};
     std::vector<core::Array> into(1);
     std::vector<core::Array*> trained{&w};
+    if (leave) fake_device::limit_memory(core::device_memory(kOnTest).live + *leave);
     const auto numbers =
         graphs.run(inputs, into, [&](const core::PassInputs& given, const core::GradientPlaces& to) {
+          EXPECT_TRUE(core::in_noted_pass()) << "whether by a graph or not: its memory is that of graphs";
           std::vector<core::Number> out;
           const auto loss = core::accumulate_gradients(
               trained,
@@ -186,6 +188,8 @@ struct OnePass {
           if (more) more(given, out);
           return out;
         });
+    fake_device::limit_memory({});
+    if (holds) held = into[0];
     return {numbers.at(0).value(), into[0].to_vector<float>()};
   }
 
@@ -194,7 +198,27 @@ struct OnePass {
   core::DeviceScope scope;
   core::Array w;
   core::StepGraphs graphs;
+  bool holds = false;  // the last gradient, so that the next pass finds it in use and copies it
+  core::Array held;
+  std::optional<std::int64_t> leave;  // bytes, from where the inputs are made to the end of the pass
 };
+
+// The copy takes what graphs work in, after it was looked whether that is still there.
+TEST(StepGraphs, WhereTheCopyOfGradientsInUseTakesTheirMemory) {
+  OnePass pass;
+  pass.holds = true;
+  const auto once_more_memory = [](const core::PassInputs&, std::vector<core::Number>&) {
+    const std::array<std::int64_t, 1> many{4096};
+    core::ones({OnePass::kNames, many});
+  };
+  for (std::uint64_t key = 0; key < 6; ++key) {
+    pass.leave = key == 3 ? std::optional<std::int64_t>(1) : std::nullopt;
+    fake_device::reset();
+    const auto got = pass.run(key, key == 0 ? OnePass::More(once_more_memory) : OnePass::More());
+    EXPECT_EQ(graphs_launched(), key == 0 || key == 3 || key == 4 ? 0 : 1) << key;
+    EXPECT_EQ(got, OnePass().run(key)) << key;
+  }
+}
 
 TEST(StepGraphs, DrawAnewForEachKey) {
   OnePass pass;

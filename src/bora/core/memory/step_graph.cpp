@@ -275,6 +275,9 @@ std::vector<Number> StepGraphs::State::compute(const PassInputs& inputs, bool st
   {
     const Counting counting(*this);
     const OnStream there(side);
+    std::optional<PassNotes> notes;  // nothing is kept of what lies there
+    if (!in_noted_pass())
+      notes.emplace(PassNotes::Where{home, false, nullptr, 0}, std::vector<PassNotes::Constant>{});
     std::vector<Array> into = gradients;
     numbers = pass(inputs, {into, store});
   }
@@ -393,6 +396,8 @@ std::vector<Number> StepGraphs::State::run(One& one, const PassInputs& inputs, b
     }
     bring(one, inputs);  // its keys
   }
+  // Arrays that were made since it was looked may have cost the graph its memory. The next pass sees it.
+  if (times_given_back(where()) != given_back) return compute(inputs, store, pass);
   return launch(one);
 }
 
