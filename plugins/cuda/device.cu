@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-#include <cuda_runtime.h>
-
 #include "device.h"
+
+#include <cuda_runtime.h>
 
 namespace bora::cuda {
 namespace {
 
-constexpr int kAnswer = 0x626f7261;
+// As all of the build's, for whose architectures it is compiled.
+__global__ void any_kernel() {}
 
-__global__ void write_answer(int* out) { *out = kAnswer; }
-
-// A device of another architecture than the build's is visible to the driver, but fails at the launch.
-bool works(int device) {
-  int* memory = nullptr;
-  if (cudaSetDevice(device) != cudaSuccess || cudaMalloc(&memory, sizeof(int)) != cudaSuccess) return false;
-  write_answer<<<1, 1>>>(memory);
-  int answer = 0;
-  const bool copied = cudaGetLastError() == cudaSuccess &&
-                      cudaMemcpy(&answer, memory, sizeof(int), cudaMemcpyDeviceToHost) == cudaSuccess;
-  cudaFree(memory);
-  return copied && answer == kAnswer;
+bool is_of_another_architecture(cudaError_t error) {
+  return error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
+         error == cudaErrorInvalidKernelImage || error == cudaErrorInvalidPtx ||
+         error == cudaErrorUnsupportedPtxVersion;
 }
 
 }  // namespace
 
-int count_working_devices() {
-  int visible = 0, before = 0, working = 0;
-  if (cudaGetDeviceCount(&visible) != cudaSuccess || cudaGetDevice(&before) != cudaSuccess) return 0;
-  for (int device = 0; device < visible; ++device) working += works(device) ? 1 : 0;
-  cudaSetDevice(before);
-  return working;
+// An error that is answered here is not told once more by the next call.
+bool has_kernels(int gpu) {
+  int before = 0;
+  cudaFuncAttributes found;
+  cudaError_t error = cudaGetDevice(&before);
+  if (error == cudaSuccess) {
+    error = cudaSetDevice(gpu);
+    if (error == cudaSuccess) error = cudaFuncGetAttributes(&found, any_kernel);
+    cudaSetDevice(before);
+  }
+  cudaGetLastError();
+  return !is_of_another_architecture(error);
 }
 
 }  // namespace bora::cuda

@@ -4,7 +4,8 @@
 
 namespace bora::cuda {
 
-/// Devices on which a kernel of this build runs and gives the right answer; 0 without a driver.
-int count_working_devices();
+/// False where this build holds no kernels for the architecture of that GPU; true also where CUDA tells something else, which
+/// whoever uses the GPU will be told again. The thread's own GPU stays.
+bool has_kernels(int gpu);
 
 }  // namespace bora::cuda

@@ -12,7 +12,7 @@
 extern "C" {
 
 [[gnu::visibility("default")]] int bora_cuda_plugin_version() { return bora::core::kCudaPluginVersion; }
-[[gnu::visibility("default")]] int bora_cuda_device_count() { return bora::cuda::count_working_devices(); }
+[[gnu::visibility("default")]] bool bora_cuda_has_kernels(int gpu) { return bora::cuda::has_kernels(gpu); }
 [[gnu::visibility("default")]] void bora_cuda_kernels(bora::core::DeviceKernels* kernels) {
   *kernels = bora::cuda::table();
   kernels->graph = {bora::cuda::begin_graph, bora::cuda::end_graph, bora::cuda::launch_graph,

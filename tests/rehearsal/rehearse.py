@@ -200,13 +200,17 @@ class Rehearsal:
         run = self.train("gpt2_nano", BF16, more=mixed)
         self.expect("at most on cuda:1" in run.said, f"beside a GPU that is too old:\n{run.said[-2000:]}")
         self.expect(run.call("cudaGraphLaunch") == STEPS - 1, f"beside it: {run.call('cudaGraphLaunch')} graphs")
+        run = self.train("llama_nano", BF16, "--trainer.device=cuda:1", "--trainer.lanes=4", more={"STAND_IN_GPUS": "2"})
+        self.expect(run.call("on device 0") == 0 and run.call("on device 1") > 0,
+                    f"on the second of two GPUs: {run.call('on device 0')} things go to the first")
+        self.expect(run.call("cudaGraphLaunch") > 0, "on the second of two GPUs: no graphs")
         # Planned to fit, within the roughness of plans.
         large = ["--trainer.mp=f32", "--trainer.lanes=1", "--model.seq_len=1024", "--model.num_layers=3",
                  "--model.num_heads=8"]
         run = self.train("gpt2_nano", *large, more={"STAND_IN_GIB": "2"}, codes=(1,))
         self.expect("out of memory on cuda:0" in run.said and "hint: more trainer.lanes" in run.said,
                     f"memory that runs out:\n{run.said[-2000:]}")
-        return "an older GPU, one beside one that is too old, and one with little memory"
+        return "an older GPU, one beside one that is too old, the second of two, and one with little memory"
 
     def workers(self):
         """Two share a GPU, and send through the host."""

@@ -2,11 +2,14 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bora/base/env.h"
 #include "bora/base/revision.h"
+#include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/core/cuda_facts.h"
@@ -27,13 +30,21 @@ std::string in_short(const std::string& reason) {
   return reason.substr(from, reason.find('\n') - from);
 }
 
+std::vector<std::string> gpus_without_kernels(const core::CudaPlugin& plugin, const core::CudaFacts& facts) {
+  std::vector<std::string> out;
+  for (int gpu = 0; plugin.loaded && gpu < std::ssize(facts.gpus); ++gpu)
+    if (!plugin.has_kernels(gpu)) out.push_back(fmt::format("cuda:{}", gpu));
+  return out;
+}
+
 std::string cuda_text() {
   const auto plugin = core::load_cuda_plugin();
   const auto facts = core::cuda_facts();
   const auto driver = facts.gpus.empty() ? "" : "; " + core::describe_driver(facts);
-  return fmt::format(
-      "{}{}; plug-in {}", core::summary(facts), driver,
-      plugin.loaded ? fmt::format("loaded, with {} devices", plugin.device_count) : in_short(plugin.reason));
+  const auto without = gpus_without_kernels(plugin, facts);
+  return fmt::format("{}{}; plug-in {}{}", core::summary(facts), driver,
+                     plugin.loaded ? "loaded" : in_short(plugin.reason),
+                     without.empty() ? "" : ", with no kernels for " + join(without));
 }
 
 std::string cudnn_text() {

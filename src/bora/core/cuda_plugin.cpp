@@ -15,7 +15,7 @@ CudaPlugin load_cuda_plugin(const std::string& library) {
                                   .version = kCudaPluginVersion,
                                   .absent = "CUDA plug-in: not built",
                                   .build = "configure with -DBORA_CUDA=ON where nvcc is found"});
-    result.device_count = plugin.function<int()>("bora_cuda_device_count")();
+    result.has_kernels = plugin.function<bool(int)>("bora_cuda_has_kernels");
     plugin.function<void(DeviceKernels*)>("bora_cuda_kernels")(&result.kernels);
     result.version = kCudaPluginVersion;
     result.loaded = true;

@@ -30,7 +30,8 @@ Device device_of(const Array& x);
 Array to(const Array& x, Device device);
 
 /// While it lives, this thread's new arrays are made on `device`: zeros, arange, random values (drawn on the
-/// host: the same values everywhere), from_data. Unsupported if the program has no such device.
+/// host: the same values everywhere), from_data. Of several GPUs it is the thread's own, and arrays on another one are
+/// only copied. Unsupported if the program has no such device.
 class DeviceScope {
  public:
   explicit DeviceScope(Device device);
@@ -40,6 +41,7 @@ class DeviceScope {
 
  private:
   Device before_;
+  std::int8_t own_before_ = 0;  ///< which GPU was the thread's own
 };
 
 /// Where this thread makes new arrays: the CPU outside of any scope.

@@ -199,6 +199,7 @@ struct DeviceMemory {
 /// What a plug-in says of a type of device when it is opened.
 struct DeviceSupport {
   DeviceKernels kernels;
+  bool (*has_kernels)(std::int8_t index) = nullptr;  ///< whether they run on that one; null: on each
   DeviceMemory (*memory)(std::int8_t index) = nullptr;
   std::string (*description)(std::int8_t index) = nullptr;  ///< "NVIDIA H100 80GB"
   /// How often its allocator has given memory back that arrays had taken, since the start: what a graph works in may be
@@ -209,6 +210,14 @@ struct DeviceSupport {
 };
 /// Before the first array is made there. The last one counts.
 void register_device(Device::Type type, const DeviceSupport& support);
+
+/// Before a device is used: where the kernels of its type do not run on it there are none of that type from now on, which
+/// a line says.
+void look_at_kernels(Device device);
+
+/// This thread's own device of a type; the index of the one before.
+std::int8_t exchange_own_device(Device device);
+void give_own_device_back(Device device) noexcept;
 
 /// How many devices of a type there are for this program: one CPU.
 int device_count(Device::Type type);

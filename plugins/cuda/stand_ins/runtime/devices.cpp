@@ -13,7 +13,6 @@ using stand_in::Call, stand_in::refuse, stand_in::state, stand_in::told;
 
 namespace {
 
-thread_local int current = 0;
 constexpr int kMultiprocessors = 132;
 int gpus() { return told("STAND_IN_GPUS", 1); }
 
@@ -27,13 +26,13 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = current;
+  *device = stand_in::current_device();
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= gpus())
     return refuse(cudaErrorInvalidDevice, "cudaSetDevice", std::to_string(device));
-  current = device;
+  stand_in::current_device() = device;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {

@@ -78,8 +78,6 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
   const Call call("cudaLaunchKernel");
   const auto& kernel = state().kernels[function];
   if (const auto error = check(kernel, grid, block, shared); error != cudaSuccess) return error;
-  if (kernel.name.find("write_answer") != std::string::npos)
-    state().answer = 0x626f7261;  // plugins/cuda/device.cu
   return give(stream, "launch", kernel.name);
 }
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {

@@ -17,6 +17,7 @@ namespace {
 thread_local cudaError_t last = cudaSuccess;
 thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
 thread_local std::set<std::uint64_t> begun_here;
+thread_local int current = 0;
 
 std::string readable(const std::string& name) {
   int status = 0;
@@ -42,6 +43,8 @@ int told(const char* name, int otherwise) {
   return value != nullptr ? std::atoi(value) : otherwise;
 }
 
+int& current_device() { return current; }
+
 void join(Clock& into, const Clock& from) {
   for (const auto& [stream, work] : from) into[stream] = std::max(into[stream], work);
 }
@@ -49,7 +52,10 @@ void join(Clock& into, const Clock& from) {
 Stream& of(cudaStream_t stream) {
   const bool standard =
       reinterpret_cast<std::uintptr_t>(stream) <= 2;  // cudaStreamLegacy, cudaStreamPerThread
-  return standard ? state().standard : *reinterpret_cast<Stream*>(stream);
+  if (!standard) return *reinterpret_cast<Stream*>(stream);
+  auto& own = state().standard[current];
+  own.device = current;
+  return own;
 }
 Event& of(cudaEvent_t event) { return *reinterpret_cast<Event*>(event); }
 
@@ -80,13 +86,29 @@ void carry_out(const Copy& copy) {
     return;
   }
   std::memset(copy.to, copy.bytes > sizeof(double) ? byte : 0, copy.bytes);  // one number may be an index
-  if (const auto answer = std::exchange(state().answer, std::nullopt); answer && copy.bytes == sizeof *answer)
-    std::memcpy(copy.to, &*answer, sizeof *answer);
 }
+
+namespace {
+
+bool is_standard(const Stream& stream) { return &stream == &state().standard[stream.device]; }
+
+// Copies may go to a stream of another device, but nothing else may.
+cudaError_t on_own_device(const Stream& stream, const char* call, const std::string& what) {
+  ++state().calls["on device " + std::to_string(stream.device)];
+  if (stream.device == current) return cudaSuccess;
+  return refuse(cudaErrorInvalidResourceHandle, call,
+                what + ": a stream of device " + std::to_string(stream.device) + ", and the thread's is " +
+                    std::to_string(current));
+}
+
+}  // namespace
 
 cudaError_t give(cudaStream_t to, const char* call, const std::string& kernel, const Copy* copy) {
   auto& stream = of(to);
-  if (&stream == &state().standard) {
+  if (copy == nullptr) {
+    if (const auto error = on_own_device(stream, call, readable(kernel)); error != cudaSuccess) return error;
+  }
+  if (is_standard(stream)) {
     for (const auto& capture : state().running) {
       if (std::ranges::all_of(capture->streams,
                               [](auto* s) { return (s->flags & cudaStreamNonBlocking) != 0; }))
@@ -163,7 +185,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 cudaError_t cudaStreamBeginCapture(cudaStream_t to, cudaStreamCaptureMode mode) {
   const Call call("cudaStreamBeginCapture");
   auto& stream = of(to);
-  if (&stream == &state().standard || stream.capture != nullptr)
+  if (stand_in::is_standard(stream) || stream.capture != nullptr)
     return refuse(cudaErrorStreamCaptureUnsupported, "cudaStreamBeginCapture", "of this stream");
   stream.capture = std::make_shared<Capture>(Capture{.mode = mode, .id = ++state().captures});
   stream.capture->streams.insert(&stream);
@@ -248,7 +270,7 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* /*nodes*/, siz
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* out, unsigned flags, int /*priority*/) {
   const Call call("cudaStreamCreate");
-  *out = reinterpret_cast<cudaStream_t>(new Stream{.flags = flags});
+  *out = reinterpret_cast<cudaStream_t>(new Stream{.flags = flags, .device = stand_in::current_device()});
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned flags) {
@@ -282,7 +304,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t to, cudaEvent_t for_event, unsigned
   const auto& event = of(for_event);
   const bool is_captured = event.capture != nullptr && state().running.contains(event.capture);
   if (is_captured && stream.capture == nullptr) {
-    if (&stream == &state().standard)
+    if (stand_in::is_standard(stream))
       return refuse(cudaErrorStreamCaptureImplicit, "cudaStreamWaitEvent", "the default stream");
     stream.capture = event.capture;
     event.capture->streams.insert(&stream);
@@ -298,7 +320,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t to, cudaEvent_t for_event, unsigned
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned /*flags*/) {
   const Call call("cudaEventCreate");
-  *out = reinterpret_cast<cudaEvent_t>(new Event);
+  *out = reinterpret_cast<cudaEvent_t>(new Event{.device = stand_in::current_device()});
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* out) { return cudaEventCreateWithFlags(out, 0); }
@@ -308,7 +330,9 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Call call("cudaEventRecord");
-  of(event) = {of(stream).seen, of(stream).capture};
+  if (of(event).device != of(stream).device)
+    return refuse(cudaErrorInvalidResourceHandle, "cudaEventRecord", "an event and a stream of two devices");
+  of(event) = {of(event).device, of(stream).seen, of(stream).capture};
   return cudaSuccess;
 }
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned /*flags*/) {

@@ -51,9 +51,11 @@ struct Stream {
   Clock seen;
   std::shared_ptr<Capture> capture;
   bool began_it = false;
+  int device = 0;
 };
 
 struct Event {
+  int device = 0;
   Clock seen;
   std::shared_ptr<Capture> capture;
 };
@@ -78,14 +80,16 @@ struct State {
   std::map<std::string, std::int64_t> calls;
   std::uint64_t captures = 0;
   std::set<std::shared_ptr<Capture>> running;
-  Stream standard;            ///< the default stream
-  std::optional<int> answer;  ///< what the plug-in's kernel wrote, by which it tests a device
+  std::map<int, Stream> standard;  ///< by device: its default stream
 };
 /// Of the process; it outlives all others.
 State& state();
 
 /// An environment variable's number.
 int told(const char* name, int otherwise);
+
+/// The device of this thread.
+int& current_device();
 
 Stream& of(cudaStream_t stream);
 Event& of(cudaEvent_t event);

@@ -41,10 +41,13 @@ DeviceMemory memory_of(std::int8_t index) {
   return {bytes.current, bytes.peak, static_cast<std::int64_t>(total), static_cast<std::int64_t>(free)};
 }
 
+// Parts of segments that can grow, too, which are not freed as segments.
 std::int64_t times_given_back_of(std::int8_t index) {
-  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  return c10::getDeviceAllocator(c10::kCUDA)->getDeviceStats(index).segment[kAll].freed;
+  return c10::getDeviceAllocator(c10::kCUDA)->getDeviceStats(index).num_device_free;
 }
+
+bool (*plugin_has_kernels)(int gpu) = nullptr;
+bool has_kernels_for(std::int8_t index) { return plugin_has_kernels == nullptr || plugin_has_kernels(index); }
 
 void count_anew_of(std::int8_t index) { c10::getDeviceAllocator(c10::kCUDA)->resetPeakStats(index); }
 
@@ -84,10 +87,13 @@ std::string open() {
     context.lazyInitDevice(c10::kCUDA);
     const auto plugin = load_cuda_plugin();
     const int count = device_count(Device::Type::cuda);
-    const bool runs =
-        plugin.device_count >= std::ssize(suitable_gpus(facts, count));  // built for all of them
-    register_device(Device::Type::cuda, {runs ? plugin.kernels : DeviceKernels(), memory_of, description_of,
-                                         times_given_back_of, count_anew_of});
+    plugin_has_kernels = plugin.has_kernels;
+    register_device(Device::Type::cuda, {.kernels = plugin.kernels,
+                                         .has_kernels = has_kernels_for,
+                                         .memory = memory_of,
+                                         .description = description_of,
+                                         .times_given_back = times_given_back_of,
+                                         .count_anew = count_anew_of});
     register_device_extras(Device::Type::cuda, kExtras);
     register_attention_library(Device::Type::cuda, load_cudnn_plugin());
     return count > 0 ? "" : "libtorch's part for CUDA sees none";

@@ -10,6 +10,7 @@
 #include "bora/base/error.h"
 #include "bora/core/cuda_engine.h"
 #include "bora/core/cuda_facts.h"
+#include "bora/core/device_kernels.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
 #include "bora/core/torch/device.h"
@@ -30,7 +31,7 @@ bool is_too_old(Device device) {
 void require_there(Device device) {
   if (device.type == Device::Type::cpu) return;
   const int count = device_count(device.type);
-  if (device.index < count && !is_too_old(device)) return;
+  if (device.index < count && !is_too_old(device)) return look_at_kernels(device);
   if (device.type == Device::Type::cuda) {
     auto facts = cuda_facts();
     facts.engine = open_cuda_engine();
@@ -104,11 +105,16 @@ Array to(const Array& x, Device device) try {
   rethrow("to", {Operand{x, {}}});
 }
 
+// Libraries start what they are given on the thread's own device.
 DeviceScope::DeviceScope(Device device) : before_(current) {
   require_there(device);
+  if (device.type != Device::Type::cpu) own_before_ = exchange_own_device(device);
   current = device;
 }
-DeviceScope::~DeviceScope() { current = before_; }
+DeviceScope::~DeviceScope() {
+  if (current.type != Device::Type::cpu) give_own_device_back({current.type, own_before_});
+  current = before_;
+}
 
 Device default_device() { return current; }
 

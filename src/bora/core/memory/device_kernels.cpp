@@ -9,7 +9,11 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <set>
+#include <utility>
 
+#include "bora/base/error.h"
+#include "bora/base/log.h"
 #include "bora/core/plain_ops.h"
 #include "bora/core/torch/device.h"
 
@@ -60,6 +64,27 @@ const c10::impl::DeviceGuardImplInterface* backend_of(Device::Type type) {
 
 void register_device(Device::Type type, const DeviceSupport& support) { support_of(type) = support; }
 
+void look_at_kernels(Device device) {
+  static std::mutex mutex;
+  static std::set<std::pair<Device::Type, std::int8_t>> seen;
+  const std::lock_guard lock(mutex);
+  auto& support = support_of(device.type);
+  if (!seen.emplace(device.type, device.index).second) return;
+  if (support.has_kernels == nullptr || support.has_kernels(device.index)) return;
+  support.kernels = {};
+  log_info(
+      "{}: this build has no kernels for {}: all operations are libtorch's, which is slower. Build it with "
+      "CMAKE_CUDA_ARCHITECTURES for that GPU",
+      name(device), description(device));
+}
+
+std::int8_t exchange_own_device(Device device) {
+  return backend_of(device.type)->exchangeDevice(torch_device(device)).index();
+}
+void give_own_device_back(Device device) noexcept {
+  backend_of(device.type)->uncheckedSetDevice(torch_device(device));
+}
+
 int device_count(Device::Type type) {
   if (type == Device::Type::cpu) return 1;
   const auto* backend = backend_of(type);
@@ -108,7 +133,14 @@ const DeviceKernels& recorded_kernels(const at::Tensor& x) {
 }
 
 DeviceKernels::Stream stream_of(const at::Tensor& x) {
-  const auto* backend = backend_of(from_torch(x.device()).type);
+  const auto device = from_torch(x.device());
+  const auto* backend = backend_of(device.type);
+  if (const auto own = from_torch(backend->getDevice()); own != device)
+    fail(
+        ErrorKind::InvalidArgument,
+        "an array on {} is computed with by a thread whose own device is {}\nhint: core::DeviceScope, with the "
+        "first one, around what is computed",
+        name(device), name(own));
   return backend->getStreamNativeHandle(backend->getStream(x.device()));
 }
 
