@@ -28,6 +28,8 @@ constexpr int kAhead = 4;
 template <class T, bool kMapped, bool kKept>
 struct Rows {
   static constexpr int threads = 512;
+  static constexpr int least_blocks =
+      2;  // with one on a multiprocessor nothing would be read while it writes
   static constexpr int step = threads * kPack;
   CrossEntropy<T> a;
   bool well;
@@ -140,16 +142,14 @@ struct Rows {
   }
 };
 
-// With one block on a multiprocessor nothing would be read while it writes.
-constexpr int kBlocks = 2;
-
 template <bool kMapped, class T>
 void by_rows(const CrossEntropy<T>& a, Stream stream) {
   const bool well = packs_lie_well(a.stride, a.x, a.map.bias);
   const bool twice = a.gradient || kMapped;
   const std::int64_t bytes = kScratch + a.vocab * static_cast<std::int64_t>(sizeof(T));
-  if (twice && bytes <= most_shared(kBlocks))
-    launch(Rows<T, kMapped, true>{a, well}, a.rows, bytes, stream);
+  using Kept = Rows<T, kMapped, true>;
+  if (twice && bytes <= most_shared(Kept::least_blocks))
+    launch(Kept{a, well}, a.rows, bytes, stream);
   else
     launch(Rows<T, kMapped, false>{a, well}, a.rows, kScratch, stream);
 }

@@ -62,6 +62,7 @@ __device__ inline void end_batch() { __pipeline_commit(); }
 template <int kBut>
 __device__ void wait_for_batches() {
   __pipeline_wait_prior(kBut);
+  asm volatile("" ::: "memory");  // what was copied is read behind it
 }
 
 namespace detail {
@@ -70,8 +71,14 @@ __device__ inline unsigned long long exchanged(unsigned long long v, int mask) {
 }
 __device__ inline unsigned exchanged(unsigned v, int mask) { return __shfl_xor_sync(0xffffffffU, v, mask); }
 
+// So many blocks have room for their registers on a multiprocessor at a time: one, where a kernel says nothing.
+template <class K, class = void>
+constexpr int least_blocks = 1;
 template <class K>
-__global__ void __launch_bounds__(K::threads, 1) run(const __grid_constant__ K kernel) {
+constexpr int least_blocks<K, std::void_t<decltype(K::least_blocks)>> = K::least_blocks;
+
+template <class K>
+__global__ void __launch_bounds__(K::threads, least_blocks<K>) run(const __grid_constant__ K kernel) {
   kernel();
 }
 }  // namespace detail
