@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 // What a start lacks is told before any work, all at once; what a run is told anew, and what extends it.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,6 +66,15 @@ TEST(Preflight, WhereAndHowARunIsKept) {
           HasSubstr("s3://bucket/hf is on s3://; give a local folder"),
           HasSubstr("config.yaml has 2 problems"), Not(HasSubstr("are free there"))));
   EXPECT_FALSE(exists(folder + "/gs:"));
+  for (const char* path : {"runs/run", "runs/../runs/run/"}) {
+    const auto same = run(folder, train_with({fmt::format("--hf_save_path={}", path)}));
+    EXPECT_EQ(same.code, 2) << same.output;
+    EXPECT_THAT(same.output,
+                HasSubstr(fmt::format(
+                    "--hf_save_path  {} is where this run's checkpoints go, as step-N like these; give "
+                    "another folder, such as runs/run-hf",
+                    path)));
+  }
   const auto dtype = run(folder, train_with({"--hf_export=true", "--hf_save_dtype=fp8"}));
   EXPECT_EQ(dtype.code, 2) << dtype.output;
   EXPECT_THAT(dtype.output,

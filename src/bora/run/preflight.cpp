@@ -5,7 +5,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -32,6 +37,7 @@
 #include "bora/run/start_tokenizer.h"
 #include "bora/run/start_weights.h"
 #include "bora/run/weights_look.h"
+#include "bora/store/ledger.h"
 #include "bora/store/urls.h"
 
 namespace bora::run {
@@ -303,12 +309,47 @@ class Look {
       problems_.add("trainer.checkpointer.base_path", why);
     if (config_.hf_save_path) place("hf_save_path", *config_.hf_save_path);
     if (config_.peft_save_path) place("peft_save_path", *config_.peft_save_path);
+    look_at_names_of_steps();
     if (auto why = why_no_caches(config_.data.cache_dir); !why.empty()) problems_.add("data.cache_dir", why);
     for (const auto& [name, source] : config_.data.sources()) {
       const auto key = cache_key(name, source);
-      writable(key, config_.data.cache_directory(name, source, "train"));
+      const auto directory = config_.data.cache_directory(name, source, "train");
+      if (!is_finished_cache(directory)) writable(key, directory);
       if (auto why = why_no_caches(source.cache_dir.value_or("")); !why.empty()) problems_.add(key, why);
     }
+  }
+
+  // A finished cache is read alone. What is wrong with its ledger is told elsewhere.
+  static bool is_finished_cache(const std::string& directory) try {
+    const auto ledger = store::read_ledger(directory);
+    return ledger && ledger->is_finished;
+  } catch (const Error&) {
+    return false;
+  }
+
+  static std::filesystem::path real_place(const std::string& path) {
+    std::error_code error;
+    auto place = std::filesystem::weakly_canonical(path, error);
+    if (error) return path;
+    return place.has_filename() ? place : place.parent_path();  // "runs/run/" too
+  }
+
+  // Checkpoints and exports are called step-N, each in a folder of their own.
+  void look_at_names_of_steps() {
+    std::vector<std::pair<std::string, std::string>> places{{"this run's checkpoints", place_.directory}};
+    const auto look = [&](const std::string& key, const std::optional<std::string>& path) {
+      if (!path || store::remote_scheme(*path)) return;
+      for (const auto& [whose, other] : places) {
+        if (real_place(*path) != real_place(other)) continue;
+        problems_.add(
+            key, fmt::format("{} is where {} go, as step-N like these; give another folder, such as {}-{}",
+                             *path, whose, other, key.substr(0, key.find('_'))));
+        return;
+      }
+      places.emplace_back("the exports of " + key, *path);
+    };
+    look("hf_save_path", config_.hf_save_path);
+    look("peft_save_path", config_.peft_save_path);
   }
 
   void look_at_sizes() {
@@ -322,6 +363,7 @@ class Look {
                               .lanes = lanes.number,
                               .compute = t.mp.compute,
                               .moments = config_.optimizer->state_dtype,
+                              .arrays_of_state = config_.optimizer->arrays_of_state,
                               .chunk = config_.cross_entropy_chunk,
                               .parameters = count_parameters(config_, found_.tokenizer.vocab)};
       const auto of_cpu = options;
