@@ -165,7 +165,11 @@ Json KeyTrials::words() const {
 }
 
 Json KeyTrials::text_of(const std::vector<std::string>& words, const std::string& all) const {
-  const bool is_list = words.size() > 1 && allows(fmt::format("\"{},{}\"", words[0], words[1]));
+  // Two words may say the same, which a list refuses.
+  const auto together = [&](const std::string& other) {
+    return allows(fmt::format("\"{},{}\"", words[0], other));
+  };
+  const bool is_list = words.size() > 1 && (together(words[1]) || together(words.back()));
   const bool has_numbers = all.find("[0-9]+") != all.npos;
   const auto pattern = is_list ? fmt::format("^({0})(, *({0}))*$", all) : fmt::format("^({})$", all);
   if (is_list || has_numbers) return Json::array({{{"type", "string"}, {"pattern", pattern}}});

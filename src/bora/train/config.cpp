@@ -4,6 +4,9 @@
 
 #include <fmt/core.h>
 
+#include <optional>
+#include <utility>
+
 #include "bora/base/error.h"
 #include "bora/base/home_path.h"
 #include "bora/base/text.h"
@@ -20,19 +23,33 @@ std::optional<core::DType> known_dtype(std::string_view word) {
   }
 }
 
-/// One part of a policy: "c=bfloat16", or "bfloat16" for all of them.
-void bind_policy_part(Binder& b, std::string_view name, std::string_view part, core::DType& compute) {
-  const auto equals = part.find('=');
-  const auto key = equals == std::string_view::npos ? std::string_view("c") : trim(part.substr(0, equals));
-  const auto word = trim(equals == std::string_view::npos ? part : part.substr(equals + 1));
-  const auto dtype = known_dtype(word);
-  if (!dtype)
-    b.problem(name, fmt::format("{} is no dtype to train in; f32, bf16, or p=f32,c=bf16", word));
-  else if (key == "c" || key == "compute")
-    compute = *dtype;
-  else if (key != "p" && key != "params" && key != "o" && key != "output")
-    b.problem(name, fmt::format("{} is not one of p (parameters), c (compute), o (output)", key));
-}
+/// The parts of a policy: "p=f32,c=bfloat16", or "bfloat16" alone, which is what is computed in.
+struct Policy {
+  std::optional<core::DType> parameters, compute, output;
+
+  std::optional<core::DType>* part(std::string_view key) {
+    if (key == "p" || key == "params") return &parameters;
+    if (key == "c" || key == "compute") return &compute;
+    if (key == "o" || key == "output") return &output;
+    return nullptr;
+  }
+  void read(Binder& b, std::string_view name, std::string_view text) {
+    const auto equals = text.find('=');
+    const bool alone = equals == std::string_view::npos;
+    const auto key = alone ? std::string_view("c") : trim(text.substr(0, equals));
+    const auto word = trim(alone ? text : text.substr(equals + 1));
+    const auto dtype = known_dtype(word);
+    auto* const place = part(key);
+    if (!dtype)
+      b.problem(name, fmt::format("{} is no dtype to train in; f32, bf16, or p=f32,c=bf16", word));
+    else if (place == nullptr)
+      b.problem(name, fmt::format("{} is not one of p (parameters), c (compute), o (output)", key));
+    else if (place->has_value())
+      b.problem(name, fmt::format("gives {} twice: {} and {}", key, core::name(**place), core::name(*dtype)));
+    else
+      *place = dtype;
+  }
+};
 
 }  // namespace
 
@@ -41,7 +58,13 @@ void MixedPrecision::bind(Binder& b, std::string_view name) {
   if (b.reading() && !b.present(name)) return;
   b.field(name, text, "dtypes of parameters (p), computation (c) and output (o)");
   if (!b.reading()) return;
-  for (const auto& part : split(text, ',')) bind_policy_part(b, name, trim(part), compute);
+  Policy policy;
+  for (const auto& part : split(text, ',')) policy.read(b, name, trim(part));
+  compute = policy.compute.value_or(compute);
+  for (const auto& [key, dtype] : {std::pair("p", policy.parameters), std::pair("o", policy.output)})
+    if (dtype && *dtype != core::DType::f32)
+      b.ignored(name, fmt::format("{}={}: parameters and losses are kept in f32; c says what is computed in",
+                                  key, core::name(*dtype)));
   if (compute != core::DType::f32 && compute != core::DType::bf16)
     b.problem(name, fmt::format("computing in {} is not supported; use f32 or bf16", core::name(compute)));
 }
@@ -82,7 +105,7 @@ constexpr IgnoredKey kIgnored[] = {
     {"elastic", kLauncher},
     {"per_device_eval_parallelism", "evaluation takes small batches; its result does not depend on them"},
     {"allow_nondivisible_batch_size", "lanes adapt to each batch"},
-    {"require_accelerator", "runs on the CPU"},
+    {"require_accelerator", "trainer.device says where the run computes"},
     {"shutdown_at_exit", "machines are not shut down"},
     {"jax_config", kNoCompiler},
     {"jax_compilation_cache_dir", kNoCompiler},
@@ -234,7 +257,7 @@ void TrainerConfig::bind(Binder& b) {
       "on a GPU, give it each lane's forward and backward pass as one graph where that can be; never changes a "
       "result");
   b.field("threads", threads, kThreads, "0: all cores; never changes a result");
-  b.field("worker_timeout", worker_timeout, kPositive,
+  b.field("worker_timeout", worker_timeout, Range{.least = 0, .most = 1e9, .above = true},
           "seconds after which a worker that does not answer is lost: the others stop with exit code 75");
   b.field("check_replicas_every", check_replicas_every, kNonNegative,
           "steps between comparisons of the parameters of all workers, to find a flipped bit; 0: never");

@@ -76,7 +76,25 @@ TEST(TrainerConfigMixedPrecision, ReadsLevantersPolicies) {
   EXPECT_THAT(read("  mp: c=f64\n").problems,
               ElementsAre(HasSubstr("computing in f64 is not supported; use f32 or bf16")));
   EXPECT_EQ(read("  mp: c=f33\n").problems.size(), 1);
+  EXPECT_THAT(read("  mp: p=f32,p=bf16,c=f32\n").problems,
+              ElementsAre(HasSubstr("gives p twice: f32 and bf16")));
+  EXPECT_THAT(read("  mp: bf16,c=f32\n").problems, ElementsAre(HasSubstr("gives c twice: bf16 and f32")));
   EXPECT_EQ(read("  mp: [f32]\n").problems.size(), 1);
+}
+
+TEST(TrainerConfigMixedPrecision, SaysWhatOfAPolicyIsNotUsed) {
+  const auto ignored = [](const std::string& text) {
+    ConfigTree tree;
+    tree.merge_text("mp: \"" + text + "\"", "config.yaml");
+    TrainerConfig config;
+    std::vector<std::string> out;
+    for (const auto& p : ignored_keys(tree, config)) out.push_back(p.message);
+    return out;
+  };
+  const std::string rest = ": parameters and losses are kept in f32; c says what is computed in";
+  EXPECT_THAT(ignored("p=bf16,c=bf16"), ElementsAre("p=bf16" + rest));
+  EXPECT_THAT(ignored("c=bf16,o=bf16"), ElementsAre("o=bf16" + rest));
+  EXPECT_THAT(ignored("p=f32,c=bf16,o=f32"), IsEmpty());
 }
 
 TEST(TrainerConfigPeakFlops, IsMeasuredOrANumber) {
