@@ -196,7 +196,25 @@ void DataConfig::bind_mixture(Binder& b) {
           "hold back sequences from everywhere instead, always the same ones");
 }
 
+namespace {
+
+// Folders may be nested, and do not lead out.
+bool is_place_within(std::string_view name) {
+  for (const auto& part : split(name, '/'))
+    if (part.empty() || part == "." || part == "..") return false;
+  return !name.empty() && name.find('\0') == std::string_view::npos;
+}
+
+}  // namespace
+
 void DataConfig::check(Binder& b) const {
+  for (const auto& [name, source] : configs) {
+    if (!source.cache_dir && !is_place_within(name))
+      b.problem("configs",
+                fmt::format("{} cannot be the name of a data set: its cache is a folder of this name in {}; "
+                            "give another name, or cache_dir beside its files",
+                            name.empty() ? "\"\"" : name, cache_dir));
+  }
   std::vector<std::string> names;
   for (const auto& [name, source] : sources()) names.push_back(name);
   const auto known = [&](const std::string& key, const std::string& name) {

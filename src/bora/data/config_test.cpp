@@ -98,6 +98,19 @@ TEST(DataConfig, Mixture) {
   EXPECT_EQ(c.shuffle.permutation, "linear");
 }
 
+// A data set's cache is a folder of its name.
+TEST(DataConfig, NamesOfDataSetsDoNotLeadOut) {
+  for (const std::string name : {"../../other", "/abs", "a/../b", ".", "", "a//b"})
+    EXPECT_THAT(
+        problems("cache_dir: here\nconfigs: {\"" + name + "\": {train_urls: x.txt}}"),
+        HasSubstr(
+            (name.empty() ? "\"\"" : name) +
+            " cannot be the name of a data set: its cache is a folder of this name in here; give another "
+            "name, or cache_dir beside its files"))
+        << name;
+  good("configs: {web/en: {train_urls: x.txt}, \"../b\": {train_urls: y.txt, cache_dir: own}}");
+}
+
 TEST(DataConfig, SpellingsOfValues) {
   EXPECT_EQ(good("shuffle: true").shuffle.type, "full");
   EXPECT_EQ(good("shuffle: false").shuffle.type, "none");
