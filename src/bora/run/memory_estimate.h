@@ -39,6 +39,7 @@ struct EstimateOptions {
   std::int64_t lanes = 1;
   core::DType compute = core::DType::f32;
   core::DType moments = core::DType::f32;          ///< optimizer.state_dtype
+  int arrays_of_state = 2;                         ///< the optimizer's, for each parameter
   bool on_device = false;                          ///< with memory of its own
   bool graphs = false;                             ///< there: core/step_graph.h
   double attention_room = 0;                       ///< there: bytes of a pass of its library for attention
@@ -50,7 +51,7 @@ struct EstimateOptions {
   std::int64_t positions_of_head() const;
 };
 
-/// fp32 parameters and AdamW; gradients of log2(lanes) + 1 lanes; gradients and moments of what is trained
+/// fp32 parameters and the state of an optimizer; gradients of log2(lanes) + 1 lanes; gradients and moments of what is trained
 /// alone; activations of one lane, less what the
 /// model's gradient_checkpointing computes again. Without data: token caches are mapped files. On a device gradients and
 /// activations are those of the moment when they are the most together (run/device_estimate.h).

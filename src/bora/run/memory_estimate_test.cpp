@@ -7,6 +7,7 @@
 
 #include "bora/models/gemma2.h"
 #include "bora/models/llama_config.h"
+#include "bora/optim/sgd.h"
 
 namespace bora::run {
 namespace {
@@ -59,6 +60,9 @@ TEST(MemoryEstimate, MomentsInBf16TakeHalf) {
   EXPECT_EQ(wide.optimizer_bytes, 8 * count);
   EXPECT_EQ(narrow.optimizer_bytes, 4 * count);
   EXPECT_EQ(wide.checkpoint_bytes - narrow.checkpoint_bytes, 4 * count);
+  const optim::SgdConfig sgd;
+  const auto one = estimate_sizes(model, {.vocab = 300, .batch = 4, .arrays_of_state = sgd.arrays_of_state});
+  EXPECT_EQ(one.optimizer_bytes, 4 * count) << "a momentum alone";
 }
 
 TEST(MemoryEstimate, InputsOfBlocksThatRestOnTheHost) {
