@@ -104,6 +104,10 @@ TEST(Usage, OutputThatCannotBeWrittenIsAnError) {
   auto full = run(folder, {"version"}, 0, "/dev/full");
   EXPECT_EQ(full.code, 1) << full.output;
   EXPECT_THAT(full.output, HasSubstr("bora: standard output cannot be written: No space left on device"));
+  const auto at_once =
+      run(folder, {"config", "schema"}, 0, "/dev/full");  // more than waits to be written at the end
+  EXPECT_EQ(at_once.code, 1) << at_once.output;
+  EXPECT_THAT(at_once.output, HasSubstr("bora: standard output cannot be written: No space left on device"));
 }
 
 TEST(Usage, SimdTargetCanBeCapped) {

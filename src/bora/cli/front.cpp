@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "bora/base/clock.h"
@@ -66,6 +68,15 @@ bool computes(char** argv) {
   return argv[1] != nullptr;
 }
 
+// Libraries are found from it.
+void require_folder() {
+  std::error_code error;
+  std::filesystem::current_path(error);
+  if (error)
+    fail(ErrorKind::NotFound, "the current folder: {}\nhint: it was removed; cd to one that is there",
+         error.message());
+}
+
 // bora-run stands beside this program.
 [[noreturn]] void become_program(char** argv) {
   require_addresses();
@@ -93,6 +104,7 @@ int hand_over(char** argv) {
 int front(int argc, char** argv) {
   begin_here();
   try {
+    require_folder();
     leave_unknown_types_to_others();
     models::add_builtin_configs();
     optim::add_builtin_optimizer_configs();

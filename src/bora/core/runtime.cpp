@@ -11,6 +11,7 @@
 
 #include <exception>
 #include <new>
+#include <string_view>
 #include <system_error>
 
 #include "bora/base/env.h"
@@ -124,6 +125,8 @@ Error current_error() {
     return unexpected(ErrorKind::InvalidArgument, "libtorch", e.msg());
   } catch (const std::system_error& e) {
     if (e.code() == std::errc::resource_unavailable_try_again) return no_thread(e.code().message());
+    if (std::string_view(e.what()).starts_with("cannot write to file"))  // of fmt::print
+      return {ErrorKind::Io, fmt::format("standard output cannot be written: {}", e.code().message())};
     return unexpected(ErrorKind::InvalidArgument, "internal error", e.what());
   } catch (const std::exception& e) {
     return unexpected(ErrorKind::InvalidArgument, "internal error", e.what());

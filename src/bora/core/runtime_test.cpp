@@ -90,6 +90,11 @@ TEST(CurrentError, AnErrorStaysAndTheRestIsNamed) {
   EXPECT_STREQ(same.what(), "x: gone\nhint: look again");
   EXPECT_EQ(seen([] { throw std::out_of_range("vector\nat"); }).what(),
             std::string("internal error: vector") + kReport);
+  const auto full = seen([] {
+    throw std::system_error(std::make_error_code(std::errc::no_space_on_device), "cannot write to file");
+  });
+  EXPECT_EQ(full.kind(), ErrorKind::Io);
+  EXPECT_STREQ(full.what(), "standard output cannot be written: No space left on device");
   EXPECT_EQ(seen([] { throw 1; }).what(),
             std::string("internal error: an exception of an unknown kind") + kReport);
 }
