@@ -50,6 +50,8 @@ constexpr Range or_else(double other, Range range) {
 inline constexpr Range kFinite{};
 inline constexpr Range kNonNegative = at_least(0);
 inline constexpr Range kPositive = above(0);
+/// What is added lest a number be divided by 0: above 0 in fp32 too, and in the sum.
+inline constexpr Range kEpsilonRange = from_to(1e-30, 1000);
 inline constexpr Range kFraction = from_to(0, 1);
 /// The size of an axis, or a number of things that are held at once: from 1 to 2^31 - 1.
 inline constexpr Range kSize = from_to(1, 0x7FFFFFFF);

@@ -337,7 +337,7 @@ TEST(HuggingFaceProblems, AreToldAllAtOnceByTheirNames) {
             "dir/config.json has 4 problems; nothing was started.\n"
             "  dir/config.json   num_key_value_heads = 0  must be from 1 to 2147483647\n"
             "  dir/config.json   head_dim = -8            must be from 1 to 2147483647\n"
-            "  dir/config.json   rms_norm_eps = -1        must be above 0\n"
+            "  dir/config.json   rms_norm_eps = -1        must be from 1e-30 to 1000\n"
             "  dir/config.json   rope_theta = 0           must be above 0");
   json = small_hf("llama");
   json["num_key_value_heads"] = 3;

@@ -73,7 +73,7 @@ void DecoderConfig::bind_decoder(Binder& b, std::initializer_list<std::string_vi
             is_derived("head_dim") ? "width of a head; default hidden_dim / num_heads" : "width of a head");
   }
   b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
-  b.field("layer_norm_epsilon", layer_norm_epsilon, kPositive, "of the RMS norms");
+  b.field("layer_norm_epsilon", layer_norm_epsilon, kEpsilonRange, "of the RMS norms");
   b.field("attention_dropout", attention_dropout, kDropout, "dropout of attention probabilities");
   b.field("rope", rope, "rotary embedding");
   gradient_checkpointing.bind(b, "gradient_checkpointing");

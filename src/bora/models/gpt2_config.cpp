@@ -39,7 +39,7 @@ void Config::bind(Binder& b) {
   b.choice("activation_function", activation_function, {"gelu_new", "gelu", "quick_gelu", "relu", "silu"},
            "of the MLP");
   b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
-  b.field("layer_norm_epsilon", layer_norm_epsilon, kPositive, "of the layer norms");
+  b.field("layer_norm_epsilon", layer_norm_epsilon, kEpsilonRange, "of the layer norms");
   b.field("embed_pdrop", embed_pdrop, kDropout, "dropout after the embeddings");
   b.field("resid_pdrop", resid_pdrop, kDropout, "dropout before each residual addition");
   b.field("attn_pdrop", attn_pdrop, kDropout, "dropout of attention probabilities");

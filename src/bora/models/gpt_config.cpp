@@ -12,7 +12,7 @@ void GptConfig::bind_gpt(Binder& b) {
   b.field("num_layers", num_layers, kSize, "number of blocks");
   b.field("num_heads", num_heads, kSize, "attention heads");
   b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
-  b.field("layer_norm_epsilon", layer_norm_epsilon, kPositive, "of the layer norms");
+  b.field("layer_norm_epsilon", layer_norm_epsilon, kEpsilonRange, "of the layer norms");
   gradient_checkpointing.bind(b, "gradient_checkpointing");
   ignore_accelerator_keys(b);
   if (b.reading()) check_heads(b, hidden_dim, num_heads, num_heads, std::nullopt, /*rotary=*/false);

@@ -46,7 +46,7 @@ void Config::bind(Binder& b) {
   b.choice("activation_function", activation_function, {"silu", "gelu", "gelu_new", "quick_gelu", "relu"},
            "activation of the MLP's gate");
   b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
-  b.field("layer_norm_epsilon", layer_norm_epsilon, kPositive, "of the RMS norms");
+  b.field("layer_norm_epsilon", layer_norm_epsilon, kEpsilonRange, "of the RMS norms");
   b.field("attention_dropout", attention_dropout, models::kDropout, "dropout of attention probabilities");
   b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
   b.field("attention_bias", attention_bias, "biases on query, key, value and output");

@@ -11,7 +11,7 @@ void UpdateClipConfig::bind(Binder& b) { bind_policy_fields(b, *this); }
 void AdamConfig::bind(Binder& b) {
   b.field("beta1", beta1, kBelowOne, "decay of the mean of gradients");
   b.field("beta2", beta2, kBelowOne, "decay of the mean of squared gradients");
-  b.field("epsilon", epsilon, kPositive, "added to the root of the squares");
+  b.field("epsilon", epsilon, kEpsilonRange, "added to the root of the squares");
   bind_max_grad_norm(b, max_grad_norm);
   bind_state_dtype(b, state_dtype);
   b.field("nesterov", nesterov, "NAdamW");

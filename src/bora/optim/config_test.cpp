@@ -162,7 +162,7 @@ TEST(OptimizerConfig, ProblemsOfValues) {
                                  "my.yaml:3 optimizer.rewarmup = -1 must be from 0 to 2147483647",
                                  "my.yaml:4 optimizer.min_lr_ratio = 2 must be from 0 to 1",
                                  "my.yaml:5 optimizer.beta1 = 1 must be at least 0 and below 1",
-                                 "my.yaml:6 optimizer.epsilon = 0 must be above 0",
+                                 "my.yaml:6 optimizer.epsilon = 0 must be from 1e-30 to 1000",
                                  "my.yaml:7 optimizer.cycles must be rising steps above 0",
                                  "my.yaml:8 optimizer.cycle_length = 5 excludes cycles; give one of them",
                                  "my.yaml:9 optimizer.weight_decay = -1 must be at least 0"));
