@@ -91,15 +91,18 @@ class Alone:
         """How many are not remembered, and what the compiler says of those."""
         alike = {}
         for path in paths:
-            line = self.line_of(path)
-            mark = self.mark(path, line)
-            if mark.exists():
-                mark.touch()
-            else:
-                alike.setdefault(tuple(line), []).append(path)
-        groups = [(list(line), some) for line, some in alike.items()]
-        befores = list(pool.map(lambda group: self.precompiled(group[0]) if len(group[1]) > FEW else None, groups))
-        asked = [(path, line, before) for (line, some), before in zip(groups, befores) for path in some]
+            alike.setdefault(tuple(self.line_of(path)), []).append(path)
+        asked = []
+        for line, some in alike.items():
+            marks = {path: self.mark(path, list(line)) for path in some}
+            for mark in marks.values():
+                if mark.exists():
+                    mark.touch()
+            new = [path for path in some if not marks[path].exists()]
+            # By how many there are, not by how many are new: what a source finds declared is the same each time.
+            before = pool.submit(self.precompiled, list(line)) if new and len(some) > FEW else None
+            asked += [(path, list(line), before) for path in new]
+        asked = [(path, line, before and before.result()) for path, line, before in asked]
         return len(asked), [words for words in pool.map(lambda one: self.words_on(*one), asked) if words]
 
 
