@@ -9,7 +9,6 @@
 #include <fmt/core.h>
 
 #include <exception>
-#include <iterator>
 
 #include "bora/base/env.h"
 #include "bora/base/file.h"
