@@ -24,11 +24,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// The program beside the test, with standard output and error in output.txt; `closed`: standard output is a
-// pipe whose reader is gone, and SIGPIPE as `pipe_signal` says.
+// Standard output and error are in output.txt; or output is a pipe whose reader is gone; or these and input are closed.
+enum class Streams { Kept, Unread, Closed };
+
+// The program beside the test, with SIGPIPE as `pipe_signal` says.
 class Beside {
  public:
-  Beside(const std::string& folder, std::vector<std::string> arguments, bool closed = false,
+  Beside(const std::string& folder, std::vector<std::string> arguments, Streams streams = Streams::Kept,
          void (*pipe_signal)(int) = SIG_DFL, void (*hang_up)(int) = SIG_DFL)
       : folder_(folder) {
     arguments.insert(arguments.begin(), BORA_PROGRAM);
@@ -37,11 +39,14 @@ class Beside {
     const int out = ::open((folder + "/output.txt").c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0644);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(out, STDERR_FILENO);
-    if (int ends[2]; closed && ::pipe(ends) == 0) {
+    if (int ends[2]; streams == Streams::Unread && ::pipe(ends) == 0) {
       ::dup2(ends[1], STDOUT_FILENO);
       ::close(ends[0]);
       ::close(ends[1]);
     }
+    ::close(out);
+    if (streams == Streams::Closed)
+      for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(descriptor);
     ::signal(SIGPIPE, pipe_signal);
     ::signal(SIGHUP, hang_up);
     if (::chdir(folder.c_str()) != 0) ::_exit(126);
@@ -101,7 +106,7 @@ TEST(Interrupted, AHangUpIsAStop) {
 
 TEST(Interrupted, NohupHoldsOffHangUps) {
   auto folder = small_project("nohup");
-  Beside run(folder, kLong, false, SIG_DFL, SIG_IGN);
+  Beside run(folder, kLong, Streams::Kept, SIG_DFL, SIG_IGN);
   ASSERT_TRUE(run.wait_for_step(2));
   ::kill(run.pid(), SIGHUP);
   const int step = newest_step(folder);
@@ -112,7 +117,7 @@ TEST(Interrupted, NohupHoldsOffHangUps) {
 
 TEST(Interrupted, AReaderThatGoesEndsNoTraining) {
   auto folder = small_project("closed_pipe");
-  auto done = Beside(folder, kShort, /*closed=*/true).wait();
+  auto done = Beside(folder, kShort, Streams::Unread).wait();
   EXPECT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(done.output,
               HasSubstr("nobody reads standard output any more; it goes on in runs/run/log.txt"));
@@ -121,13 +126,27 @@ TEST(Interrupted, AReaderThatGoesEndsNoTraining) {
   EXPECT_TRUE(exists(folder + "/runs/run/step-4/manifest.json"));
 }
 
+// The numbers of closed streams are those of the next files that are opened: no words of a run get into them.
+TEST(Interrupted, ClosedStreamsLeaveTheFilesOfARunAlone) {
+  const auto folder = small_project("closed_streams"), usual = small_project("open_streams");
+  EXPECT_EQ(Beside(folder, kShort, Streams::Closed).wait().code, 0);
+  EXPECT_EQ(Beside(usual, kShort).wait().code, 0);
+  for (const char* file :
+       {"metrics.jsonl", "text.jsonl", "tokenizer/tokenizer.json", "step-4/model-00001-of-00001.safetensors"})
+    EXPECT_EQ(read_text(folder + "/runs/run/" + file), read_text(usual + "/runs/run/" + file)) << file;
+  EXPECT_THAT(read_text(folder + "/runs/run/log.txt"), AllOf(HasSubstr("seed "), HasSubstr("step  4/4")));
+  EXPECT_EQ(Beside(folder, {"train", "none.yaml"}, Streams::Closed).wait().code, 2);
+  EXPECT_EQ(Beside(folder, {"nonsense"}, Streams::Closed).wait().code, 2);
+  EXPECT_EQ(Beside(folder, {"version"}, Streams::Closed).wait().code, 1) << "what was asked for is not told";
+}
+
 TEST(Interrupted, AReaderThatGoesEndsNoLaunchedTraining) {
   if (!can_run_workers()) GTEST_SKIP() << "needs mpirun and the MPI plug-in";
   auto folder = small_project("closed_pipe_launched");
   std::vector<std::string> line = {"launch", "-n", "2", "--no-pin", "--threads", "1", "--"};
   line.insert(line.end(), kShort.begin(), kShort.end());
   ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-  auto done = Beside(folder, line, /*closed=*/true).wait();
+  auto done = Beside(folder, line, Streams::Unread).wait();
   ::unsetenv("ASAN_OPTIONS");
   EXPECT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(read_text(folder + "/runs/run/log.txt"),
@@ -139,7 +158,7 @@ TEST(Interrupted, OtherCommandsEndWithTheirReader) {
   auto folder = small_project("closed_pipe_short");
   for (auto* pipe_signal : {SIG_DFL, SIG_IGN}) {
     for (const char* command : {"version", "--help", "--flags"}) {
-      auto done = Beside(folder, {command}, /*closed=*/true, pipe_signal).wait();
+      auto done = Beside(folder, {command}, Streams::Unread, pipe_signal).wait();
       EXPECT_EQ(done.code, 128 + SIGPIPE) << command << done.output;
       EXPECT_EQ(done.output, "");
     }

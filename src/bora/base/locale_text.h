@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "bora/base/output.h"
+
 namespace bora {
 
 /// With nothing but ASCII: bars of = signs, - for a middle dot, x for a multiplication sign, | and - for lines, ~ for an
@@ -21,6 +23,12 @@ std::string in_locale(std::string_view text);
 template <class... Parts>
 void print_shown(fmt::format_string<Parts...> format, Parts&&... parts) {
   fmt::print("{}", in_locale(fmt::format(format, std::forward<Parts>(parts)...)));
+}
+
+/// The same, on standard error, whether or not anybody reads it: a result does not depend on a note beside it.
+template <class... Parts>
+void print_note(fmt::format_string<Parts...> format, Parts&&... parts) {
+  write_output(Output::Error, in_locale(fmt::format(format, std::forward<Parts>(parts)...)));
 }
 
 }  // namespace bora

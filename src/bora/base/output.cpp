@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/base/output.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
-bool is_loss(int error) { return error == EPIPE || error == EIO; }
+bool is_loss(int error) { return error == EPIPE || error == EIO || error == EBADF; }
 
 void tell(Outputs& all) {
   if (all.told || !all.lost[0] || all.lost[1]) return;
@@ -98,6 +99,12 @@ int output_error() {
   Outputs& all = outputs();
   const std::lock_guard lock(all.mutex);
   return all.error;
+}
+
+void hold_standard_streams() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor)
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+      (void)::open("/dev/null", O_RDONLY);  // the lowest number that is free
 }
 
 void outlive_readers() { ::signal(SIGPIPE, SIG_IGN); }

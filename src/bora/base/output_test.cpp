@@ -63,6 +63,22 @@ TEST_F(OutputDeathTest, WarningsGoThereToo) {
   EXPECT_EQ(read_text(log_), "one\nbora: warning: two\nthree\n");
 }
 
+TEST_F(OutputDeathTest, AStreamThatWasClosedTakesNothing) {
+  const auto body = [this] {
+    for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO}) ::close(descriptor);
+    hold_standard_streams();
+    const int next = ::dup(STDERR_FILENO);  // a file of a run, say
+    char byte = 0;
+    if (next <= STDERR_FILENO || ::read(STDIN_FILENO, &byte, 1) != 0) std::_Exit(2);
+    write_output(Output::Standard, "one\n");
+    continue_output_in(log_);
+    std::_Exit(output_is_lost(Output::Standard) && !output_is_lost(Output::Error) ? 0 : 1);
+  };
+  EXPECT_EXIT(body(), testing::ExitedWithCode(0),
+              "bora: nobody reads standard output any more; it goes on in .*");
+  EXPECT_EQ(read_text(log_), "one\n");
+}
+
 TEST_F(OutputDeathTest, AFullDiskIsNoLoss) {
   if (!exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   const auto body = [this] {

@@ -11,6 +11,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/terminal_text.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
@@ -84,8 +85,8 @@ class Chat {
   bool is_too_long(std::int64_t tokens) const {
     const auto room = opened_.model->shape().seq_len;
     if (tokens < room) return false;
-    fmt::print(stderr, "bora: the conversation has {} tokens, the model's context {}; /reset begins anew\n",
-               tokens, room);
+    print_note("bora: the conversation has {} tokens, the model's context {}; /reset begins anew\n", tokens,
+               room);
     return true;
   }
   std::string answer(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) const {
@@ -109,7 +110,7 @@ class Chat {
     fmt::print("\n");
     std::fflush(stdout);
     if (made.finish == infer::Finish::Context)
-      fmt::print(stderr, "bora: the model's context of {} tokens is full; /reset begins anew\n",
+      print_note("bora: the model's context of {} tokens is full; /reset begins anew\n",
                  opened_.model->shape().seq_len);
     return all;
   }

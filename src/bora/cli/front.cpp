@@ -19,6 +19,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/locale_text.h"
+#include "bora/base/output.h"
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/base/typed_config.h"
@@ -41,7 +42,7 @@ void check(const std::vector<std::string>& arguments) {
 
 // All workers of a run read the same command and configuration.
 void say(const std::string& error) {
-  if (mesh::is_to_speak()) fmt::print(stderr, "{}", in_locale(fmt::format("bora: {}\n", redact(error))));
+  if (mesh::is_to_speak()) print_note("bora: {}\n", redact(error));
 }
 
 // So much is needed to load the libraries and to say what else is wrong; with less the loader, or what runs before main,
@@ -71,7 +72,7 @@ bool computes(char** argv) {
 // Libraries are found from it.
 void require_folder() {
   std::error_code error;
-  std::filesystem::current_path(error);
+  (void)std::filesystem::current_path(error);
   if (error)
     fail(ErrorKind::NotFound, "the current folder: {}\nhint: it was removed; cd to one that is there",
          error.message());
@@ -102,6 +103,7 @@ int hand_over(char** argv) {
 }  // namespace
 
 int front(int argc, char** argv) {
+  hold_standard_streams();
   begin_here();
   try {
     require_folder();
@@ -123,7 +125,7 @@ int front(int argc, char** argv) {
     say("out of memory\nhint: ulimit -v says how much this process may have");
     return exit_code(ErrorKind::Io);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "bora: internal error: {}\n", redact(e.what()));
+    say(fmt::format("internal error: {}", e.what()));
     return 1;
   }
 }

@@ -198,6 +198,7 @@ int run_command(const std::vector<std::string>& arguments) {
 }
 
 int main(int argc, char** argv, const std::function<void()>& add) {
+  hold_standard_streams();
   std::set_terminate(end_process);
   try {
     if (add) add();

@@ -9,6 +9,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/terminal_text.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
@@ -121,7 +122,7 @@ int run_transcribe(const Arguments& arguments) {
   std::fflush(stdout);
   const double took = monotonic_seconds() - started;
   if (!w.quiet)
-    fmt::print(stderr, "bora: {:.1f} s of sound in {:.1f} s, {:.1f} times as fast as it is\n", seconds, took,
+    print_note("bora: {:.1f} s of sound in {:.1f} s, {:.1f} times as fast as it is\n", seconds, took,
                seconds / took);
   return 0;
 }
