@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <memory>
+#include <deque>
 #include <optional>
 #include <span>
 #include <utility>
@@ -11,6 +11,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/terminal_text.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
@@ -104,7 +105,7 @@ std::vector<std::vector<std::int32_t>> encode_all(const run::OpenedModel& opened
 }
 
 void tell_speed(std::size_t tokens, double seconds) {
-  fmt::print(stderr, "bora: {} tokens, {:.1f} tokens/s\n", tokens, static_cast<double>(tokens) / seconds);
+  print_note("bora: {} tokens, {:.1f} tokens/s\n", tokens, static_cast<double>(tokens) / seconds);
 }
 
 // Shown as it comes, after its prompt.
@@ -132,7 +133,7 @@ int show_growing(const run::OpenedModel& opened, const Wishes& w) {
   std::fflush(stdout);  // the text ends before what follows it on the other stream
   if (w.quiet) return 0;
   if (out.finish == infer::Finish::Context)
-    fmt::print(stderr, "bora: the text ends where the model's context of {} tokens is full\n",
+    print_note("bora: the text ends where the model's context of {} tokens is full\n",
                opened.model->shape().seq_len);
   tell_speed(out.ids.size(), monotonic_seconds() - started);
   return 0;
@@ -183,67 +184,64 @@ void print_text(const Text& text, const Prompt& prompt, const infer::Generated& 
   }
 }
 
-// Texts that have ended, in the order of the prompts: each once those before it are out.
+// Texts that grow and wait for those before them, so that they are written in the order of the prompts.
 class Writer {
  public:
   Writer(const Wishes& w, const std::vector<Prompt>& prompts, const Tokenizer& tokenizer)
       : w_(w), prompts_(prompts), tokenizer_(tokenizer) {}
 
-  /// The next text of the order.
-  Text& expect(Text text) {
-    texts_.push_back(std::make_unique<Text>(std::move(text)));
-    made_.emplace_back();
-    return *texts_.back();
-  }
-  void write(std::size_t i, infer::Generated made) {
-    made_[i] = std::move(made);
-    for (; written_ < texts_.size() && made_[written_]; ++written_) {
-      const auto& text = *texts_[written_];
+  /// The next text of the order; it stays where it is until it is written.
+  Text& expect(Text text) { return entries_.emplace_back(std::move(text)).text; }
+
+  void write(infer::Engine::Id id, infer::Generated made) {
+    auto& entry = entries_[static_cast<std::size_t>(id - written_)];
+    entry.text.text += entry.text.stream.finish();
+    entry.made = std::move(made);
+    for (; !entries_.empty() && entries_.front().made; ++written_, entries_.pop_front()) {
+      const auto& [text, done] = entries_.front();
       const auto& prompt = prompts_[text.prompt];
-      w_.jsonl ? print_json(text, prompt, *made_[written_], tokenizer_)
-               : print_text(text, prompt, *made_[written_], w_.ids);
+      w_.jsonl ? print_json(text, prompt, *done, tokenizer_) : print_text(text, prompt, *done, w_.ids);
       std::fflush(stdout);
-      made_[written_] = infer::Generated();
-      texts_[written_].reset();
     }
   }
 
  private:
+  struct Entry {
+    Text text;
+    std::optional<infer::Generated> made = {};
+  };
   const Wishes& w_;
   const std::vector<Prompt>& prompts_;
   const Tokenizer& tokenizer_;
-  std::vector<std::unique_ptr<Text>> texts_;
-  std::vector<std::optional<infer::Generated>> made_;
-  std::size_t written_ = 0;
+  std::deque<Entry> entries_;
+  infer::Engine::Id written_ = 0;
 };
 
+// As many wait as grow, not all at once: how many there are is the user's wish, and costs no memory.
 int write_many(const run::OpenedModel& opened, const Wishes& w, const std::vector<Prompt>& prompts) {
   const auto ids = encode_all(opened, prompts);
   const auto& tokenizer = opened.require_tokenizer();
   const double started = monotonic_seconds();
+  const auto samples = static_cast<std::uint64_t>(w.samples), all = samples * prompts.size();
   std::size_t tokens = 0;
   infer::Engine engine(*opened.model, {.rows = w.together});
   Writer writer(w, prompts, tokenizer);
-  std::vector<Text*> texts;
-  for (std::size_t prompt = 0; prompt < prompts.size(); ++prompt) {
-    for (std::uint64_t sample = 0; sample < static_cast<std::uint64_t>(w.samples); ++sample) {
-      auto& text = writer.expect({prompt, sample, {tokenizer, ids[prompt], w.sampling.stops}, ""});
-      infer::Request request{ids[prompt], w.sampling.options};
-      request.options.sample = sample;
-      engine.add(std::move(request), [&text](std::int32_t id) {
-        text.text += text.stream.push(id);
-        return !text.stream.stopped();
-      });
-      texts.push_back(&text);
-    }
-  }
-  for (bool going = true; going;) {
+  const auto add = [&](std::size_t prompt, std::uint64_t sample) {
+    auto& text = writer.expect({prompt, sample, {tokenizer, ids[prompt], w.sampling.stops}, ""});
+    infer::Request request{ids[prompt], w.sampling.options};
+    request.options.sample = sample;
+    engine.add(std::move(request), [&text](std::int32_t id) {
+      text.text += text.stream.push(id);
+      return !text.stream.stopped();
+    });
+  };
+  std::uint64_t next = 0;
+  for (bool going = true; going || next < all;) {
+    for (; next < all && engine.waiting() < w.together; ++next) add(next / samples, next % samples);
     run::naming_bad_weights(opened, [&] { going = engine.step(); });
     for (auto& [id, made] : engine.take_done()) {
-      auto& text = *texts[static_cast<std::size_t>(id)];
-      text.text += text.stream.finish();
       tokens += made.ids.size();
-      writer.write(static_cast<std::size_t>(id), std::move(made));
+      writer.write(id, std::move(made));
     }
   }
   if (!w.quiet) tell_speed(tokens, monotonic_seconds() - started);
