@@ -3,10 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -18,6 +22,15 @@ namespace bora::cli {
 
 namespace {
 
+// Readers name keys of a configuration, which this command has not.
+std::string with_flags(std::string text) {
+  constexpr std::string_view kKey = "hint: set format.text_key to", kFlag = "hint: --text_key names",
+                             kOther = ", or set format.invalid_utf8: replace";
+  if (const auto at = text.find(kKey); at != text.npos) text.replace(at, kKey.size(), kFlag);
+  if (const auto at = text.find(kOther); at != text.npos) text.erase(at, kOther.size());
+  return text;
+}
+
 /// What the trainer finds wrong is wrong with the command line: only it knows how many ids the characters of
 /// the text need.
 template <class Body>
@@ -25,7 +38,7 @@ auto as_usage(const std::vector<std::string>& inputs, Body&& body) {
   try {
     return body();
   } catch (const Error& e) {
-    if (e.kind() != ErrorKind::InvalidArgument) throw;
+    if (e.kind() != ErrorKind::InvalidArgument) throw Error(e.kind(), with_flags(e.what()));
     const std::string text = e.what();
     throw Error(ErrorKind::Usage,
                 fmt::format("train-tokenizer: {}{}", text,
@@ -37,7 +50,7 @@ auto as_usage(const std::vector<std::string>& inputs, Body&& body) {
 
 int run_train_tokenizer(const Arguments& arguments) {
   std::vector<std::string> inputs;
-  std::string out, kind = "bpe";
+  std::string out, kind = "bpe", text_key = "text";
   bool force = false;
   TokenizerTrainerConfig config;
   store::DownloadOptions options;
@@ -52,6 +65,7 @@ int run_train_tokenizer(const Arguments& arguments) {
       .one_of(tokenizer_kind_names());
   args.option("--vocab_size", config.vocab_size, kSize,
               "ids in all: special tokens, bytes or characters, pieces");
+  args.option("--text_key", text_key, "the field of .jsonl, .json and tables that holds the text");
   args.option("--min_frequency", config.min_frequency, kNonNegative,
               "rarer pairs (unigram: substrings) become no piece");
   args.option("--character_coverage", config.character_coverage, Range{.least = 0, .most = 1, .above = true},
@@ -68,15 +82,17 @@ int run_train_tokenizer(const Arguments& arguments) {
   double started = monotonic_seconds();
   config.kind = parse_tokenizer_kind(kind);
   auto trained = as_usage(inputs, [&] {
-    return train_tokenizer(run::document_source(store::expand_urls(inputs, store::Split::Train, options)),
-                           config);
+    std::vector<run::TextFile> files;
+    for (const auto& path : store::expand_urls(inputs, store::Split::Train, options))
+      files.push_back({path, {.text_key = text_key}});
+    return train_tokenizer(run::document_source(std::move(files)), config);
   });
   trained.tokenizer.save(out);
   double seconds = monotonic_seconds() - started;
   fmt::print("{} pieces from {} in {} ({}/s) -> {}\n", with_commas(trained.tokenizer.vocab_size()),
              human_bytes(static_cast<double>(trained.text_bytes)), human_duration(seconds),
              human_bytes(static_cast<double>(trained.text_bytes) / seconds), out);
-  if (!trained.warning.empty()) fmt::print(stderr, "bora: {}\n", trained.warning);
+  if (!trained.warning.empty()) print_note("bora: {}\n", trained.warning);
   return 0;
 }
 
