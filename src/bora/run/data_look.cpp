@@ -93,7 +93,7 @@ class DataLook {
       if (!there.problems.empty()) return;
       const bool is_all = here.size() == urls.size(), is_train = split == store::Split::Train;
       const auto bytes = look_at_files(there.files, key, found);
-      if (bytes == 0 && is_all && is_train)
+      if (bytes == 0 && is_all)
         problems_.add(key, fmt::format("every file of {} is empty; give files with text", urls.front()));
       if (bytes > 0 && is_all)
         out_.texts.push_back({found.name, source, split, key, there.files,

@@ -129,16 +129,40 @@ class FirstLook {
       add(texts_.key, wrong);
       if (!hint.empty()) return;  // the same of each
     }
+    if (!may_hold_text_ && problems_.empty() && count == texts_.files.size() && count > 0) add_no_text();
   }
 
-  std::string look_at_record(const std::string& path, const store::TextFormat& format) const {
+  void add_no_text() {
+    const auto n = texts_.files.size();
+    add(texts_.key, fmt::format("{}{} no {}; give files that do, or leave {} out", texts_.files.front(),
+                                n == 1 ? " holds" : fmt::format(" and {} more hold", n - 1),
+                                is_of<data::TextFormat>() ? "text" : "record",
+                                texts_.split == store::Split::Train ? "the data set" : "the key"));
+  }
+
+  // The first document that has any, among so many.
+  static bool has_text(store::DocumentReader& reader, store::TextPiece& piece, bool is_record) {
+    constexpr int kMostDocuments = 1000;
+    for (int i = 0; i < kMostDocuments; ++i) {
+      if (!reader.next(piece)) return false;
+      if (is_record || !piece.text.empty()) return true;
+    }
+    return true;  // perhaps
+  }
+
+  std::string look_at_record(const std::string& path, const store::TextFormat& format) {
     std::string where;
     try {
-      if (store::file_format(path).layout == store::Layout::Table) return "";
+      if (store::file_format(path).layout == store::Layout::Table) {
+        may_hold_text_ = true;
+        return "";
+      }
       const auto source = store::look_up_sources({path}).front();
       const auto reader = store::open_documents({source, 0, source.size}, format);
       store::TextPiece piece;
-      if (!reader->next(piece) || !format.whole_records || !processor_) return "";
+      if (!has_text(*reader, piece, format.whole_records)) return "";
+      may_hold_text_ = true;
+      if (!format.whole_records || !processor_) return "";
       where = reader->where() + ": ";
       store::EncodedRecord record;
       processor_->encode_record(piece.text, record);
@@ -194,6 +218,7 @@ class FirstLook {
   std::unique_ptr<store::Processor> processor_;
   std::optional<store::Ledger> cache_;  // finished, and of this tokenizer as far as is known
   std::vector<ConfigProblem> problems_;
+  bool may_hold_text_ = false;
 };
 
 }  // namespace
