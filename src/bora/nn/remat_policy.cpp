@@ -11,6 +11,13 @@
 
 namespace bora::nn {
 
+namespace {
+
+constexpr std::string_view kNotOneOf =
+    "is not one of true, false, full, none, nested, recompute, save_all, offload, or a number of blocks";
+
+}  // namespace
+
 RematPolicy RematPolicy::parse(std::string_view text) {
   if (text == "true" || text == "True" || text == "full" || text == "recompute") return {Kind::full};
   if (text == "offload") return {Kind::offload};
@@ -18,10 +25,7 @@ RematPolicy RematPolicy::parse(std::string_view text) {
   if (text == "nested") return {Kind::nested};
   auto n = parse_int(text);
   if (n && *n > 0) return {Kind::every, *n};
-  fail(
-      ErrorKind::Config,
-      "{} is not one of true, false, full, none, nested, recompute, save_all, offload, or a number of blocks",
-      text);
+  fail(ErrorKind::Config, "{} {}", text.empty() ? "an empty text" : text, kNotOneOf);
 }
 
 std::string RematPolicy::text() const {
@@ -80,6 +84,10 @@ void RematPolicy::bind(Binder& b, std::string_view name) {
       if (!b.enter(name)) return;
       *this = bind_map(b);
       return b.leave();
+    }
+    if (b.is_list(name) || b.is_null(name)) {
+      b.mark_used(name);
+      return b.problem(name, fmt::format("{} {}", b.is_list(name) ? "a list" : "null", kNotOneOf));
     }
     auto found = b.text(name);
     if (!found) return;

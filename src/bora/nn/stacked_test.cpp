@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/nn/stacked.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -294,7 +295,7 @@ TEST(RematPolicy, ParseAndText) {
     EXPECT_EQ(RematPolicy::parse(text).text(), text);
   for (auto text : {"sometimes", "0", "-2", "", "2.5"}) {
     EXPECT_EQ(error_of([&] { RematPolicy::parse(text); }),
-              std::string(text) +
+              std::string(*text == 0 ? "an empty text" : text) +
                   " is not one of true, false, full, none, nested, recompute, save_all, offload, or a "
                   "number of blocks");
   }
@@ -354,6 +355,9 @@ TEST(RematPolicy, BindReportsAWrongValue) {
                   " is not one of true, false, full, none, nested, recompute, save_all, offload, "
                   "or a number of blocks");
   }
+  for (const auto& [value, shown] : {std::pair{"null", "null"}, {"[full]", "a list"}})
+    EXPECT_THAT(bound(value),
+                testing::HasSubstr(std::string(": ") + shown + " is not one of true, false, full"));
 }
 
 TEST(RematPolicy, WritesWhatItReads) {

@@ -8,6 +8,7 @@
 #include "bora/base/text.h"
 #include "bora/core/cuda_engine.h"
 #include "bora/core/device_kernels.h"
+#include "bora/train/config.h"
 
 namespace bora::run {
 
@@ -18,9 +19,9 @@ core::Device choose_device(std::string_view word, const mesh::LaunchEnvironment&
   else if (!any && word != "cpu" && word != "test")
     fail(
         ErrorKind::Config,
-        "device: {} is not one of auto, cpu, cuda, cuda:0, cuda:1, ...\nhint: auto, or leave it out; bora doctor says "
+        "device: {} is not one of auto, cpu, cuda, cuda:0, cuda:1, ...{}\nhint: auto, or leave it out; bora doctor says "
         "what is here",
-        word);
+        word.empty() ? "an empty word" : word, train::device_meant_by(word));
   if (!any && word != "cuda") return core::parse_device(word);
   return choose_gpu(word, launch.local_rank, core::cuda_facts(),
                     core::device_count(core::Device::Type::cuda));

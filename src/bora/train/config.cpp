@@ -13,6 +13,12 @@
 
 namespace bora::train {
 
+std::string device_meant_by(std::string_view word) {
+  const std::vector<std::string> known = {"auto", "cpu", "cuda"};
+  const auto lower = ascii_lower(word);
+  return did_you_mean(lower.starts_with("gpu") || lower.starts_with("cuda") ? "cuda" : lower, known);
+}
+
 namespace {
 
 std::optional<core::DType> known_dtype(std::string_view word) {
@@ -180,7 +186,8 @@ void check_device(Binder& b, const TrainerConfig& t) {
   for (const std::string_view known : {"auto", "cpu", "cuda", "test"})
     if (word == known) return;
   if (word.starts_with(kNumbered) && parse_int(word.substr(kNumbered.size())).value_or(-1) >= 0) return;
-  b.problem("device", fmt::format("is {}; it must be auto, cpu, cuda, or cuda:0, cuda:1, ...", word));
+  b.problem("device", fmt::format("is {}; it must be auto, cpu, cuda, or cuda:0, cuda:1, ...{}", word,
+                                  device_meant_by(word)));
 }
 
 // A block, or true and false with two keys beside them.

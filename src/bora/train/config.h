@@ -24,6 +24,9 @@ struct MixedPrecision {
   void bind(Binder& b, std::string_view name);
 };
 
+/// "; did you mean `cuda`?" of a word that names no device: gpu, CUDA, cdua. "" where none is near.
+std::string device_meant_by(std::string_view word);
+
 /// `trainer.peak_flops`: the floating-point operations that all workers together can do in a second, of which
 /// throughput/mfu is a share. `auto`: measured (run/peak_flops.h).
 struct PeakFlops {

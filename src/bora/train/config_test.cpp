@@ -209,7 +209,8 @@ TEST(TrainerConfigProblems, AreToldAllAtOnce) {
   EXPECT_THAT(read("  quantization: null\n  load_checkpoint_path: null\n").problems, IsEmpty());
   EXPECT_THAT(
       read("  device: gpu\n").problems,
-      ElementsAre("trainer.device = gpu: is gpu; it must be auto, cpu, cuda, or cuda:0, cuda:1, ..."));
+      ElementsAre(
+          "trainer.device = gpu: is gpu; it must be auto, cpu, cuda, or cuda:0, cuda:1, ...; did you mean `cuda`?"));
   EXPECT_THAT(read("  device: \"cuda:\"\n").problems, Not(IsEmpty()));
   for (const auto* known : {"auto", "cpu", "cuda", "\"cuda:7\""})
     EXPECT_THAT(read(std::string("  device: ") + known + "\n").problems, IsEmpty()) << known;
