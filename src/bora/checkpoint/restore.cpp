@@ -21,6 +21,8 @@ namespace {
 constexpr std::uint64_t kWorthThreads = 16
                                         << 20;  // bytes; for less, starting threads takes longer than reading
 
+constexpr std::string_view kModelStem = "model-", kOptimizerStem = "optimizer-";
+
 // One chunk of one file: the unit of verification.
 struct Chunk {
   const ReadFile* file;
@@ -199,7 +201,7 @@ void check_state(const Json& state, const Manifest& manifest, const std::string&
 Restored restore(const std::string& checkpoint, Manifest manifest,
                  std::span<const CheckpointArray> parameters,
                  const std::span<const CheckpointArray>* optimizer) {
-  StoredArrays model(checkpoint, manifest, "model-"), state(checkpoint, manifest, "optimizer-");
+  StoredArrays model(checkpoint, manifest, kModelStem), state(checkpoint, manifest, kOptimizerStem);
   model.match(parameters);
   if (optimizer) state.match(*optimizer);
   const std::string path = path_join(checkpoint, "state.json");
@@ -340,7 +342,11 @@ Restored restore_parameters(const std::string& checkpoint, std::span<const Check
 }
 
 void require_fit(const std::string& checkpoint, std::span<const CheckpointArray> parameters) {
-  StoredArrays(checkpoint, read_manifest(checkpoint), "model-").match(parameters);
+  StoredArrays(checkpoint, read_manifest(checkpoint), kModelStem).match(parameters);
+}
+
+void require_fit_of_state(const std::string& checkpoint, std::span<const CheckpointArray> optimizer) {
+  StoredArrays(checkpoint, read_manifest(checkpoint), kOptimizerStem).match(optimizer);
 }
 
 std::optional<Restored> restore_latest(const std::string& run_directory,

@@ -43,8 +43,10 @@ Restored restore_checkpoint(const std::string& checkpoint, std::span<const Check
 /// Parameters only: to begin another run with them.
 Restored restore_parameters(const std::string& checkpoint, std::span<const CheckpointArray> parameters);
 
-/// What restore_parameters asks of names, shapes and types, before it reads any value. Errors: InvalidArgument.
+/// What restore_parameters, and what restore_checkpoint of the optimizer asks of names, shapes and types, before any
+/// value is read. Errors: InvalidArgument.
 void require_fit(const std::string& checkpoint, std::span<const CheckpointArray> parameters);
+void require_fit_of_state(const std::string& checkpoint, std::span<const CheckpointArray> optimizer);
 
 struct RestoreOptions {
   /// Takes the small state over. What it throws as Corruption counts as damage of the checkpoint.

@@ -56,7 +56,6 @@ struct OptimizerConfig {
   std::optional<bool> default_weight_decay_mask;
   std::optional<SkipStepConfig> skip_bad_steps;
   core::DType state_dtype = core::DType::f32;  ///< of moments: f32 or bf16; bound by the types that have them
-  int arrays_of_state = 2;  ///< no key: how many moments a type keeps of each parameter, for plans of memory
 
   void bind_common(Binder& b);          ///< schedule and weight decay
   void bind_skip_bad_steps(Binder& b);  ///< comes last

@@ -18,7 +18,6 @@ struct SgdConfig : OptimizerConfig {
   bool nesterov = false;
   std::optional<double> max_grad_norm = 1.0;
 
-  SgdConfig() { arrays_of_state = 1; }
   void bind(Binder& b) {
     b.field("momentum", momentum, kBelowOne, "how much of the last direction is kept");
     b.field("nesterov", nesterov, "look ahead: the direction after this one (Sutskever et al. 2013)");

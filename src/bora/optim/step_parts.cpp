@@ -5,6 +5,7 @@
 #include "bora/base/error.h"
 #include "bora/core/create.h"
 #include "bora/core/device.h"
+#include "bora/core/parameter_store.h"
 
 namespace bora::optim {
 
@@ -30,7 +31,13 @@ void require_parameters(std::string_view who, std::span<const StateOf> made_for,
 
 core::Array zeros_like(const core::Parameter& parameter, core::DType dtype) {
   const core::DeviceScope there(core::device_of(*parameter.array));
-  return core::zeros({parameter.axes, parameter.array->sizes()}, dtype);
+  const auto sizes = parameter.array->sizes();
+  const core::Shape shape{parameter.axes, sizes};
+  const auto* store = core::parameter_store();
+  if (store == nullptr || !store->shapes_only()) return core::zeros(shape, dtype);
+  auto out = core::uninitialized(shape, dtype);
+  core::drop_values(out);
+  return out;
 }
 
 kernels::Rounding rounding(const core::Parameter& parameter, std::size_t i, const StepInfo& info) {

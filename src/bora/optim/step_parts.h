@@ -25,7 +25,8 @@ struct StateOf {
 void require_parameters(std::string_view who, std::span<const StateOf> made_for,
                         std::span<const core::Parameter> parameters, std::span<const core::Array> gradients);
 
-/// A new array of state beside a parameter: zeros of its shape, on its device.
+/// A new array of state beside a parameter: zeros of its shape, on its device. In a plan of a model, whose parameters
+/// have no values, a shape alone.
 core::Array zeros_like(const core::Parameter& parameter, core::DType dtype = core::DType::f32);
 
 /// By what chance rounds state in bf16 of parameter i in this step: the same wherever its elements lie.

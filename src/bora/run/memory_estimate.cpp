@@ -72,7 +72,7 @@ SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOpt
   out.process_bytes = kProcessBytes;
   out.parameter_bytes = (4 + copy) * all;
   out.gradient_bytes = (4 * (1 + std::log2(static_cast<double>(options.lanes))) + copy) * trained;
-  out.optimizer_bytes = options.arrays_of_state * static_cast<double>(core::bytes(options.moments)) * trained;
+  out.optimizer_bytes = options.state_bytes.value_or(8 * trained);
   out.checkpoint_bytes = 4 * all + out.optimizer_bytes;
   const std::int64_t sequences = options.batch / options.lanes;
   out.lane_sequences = sequences;

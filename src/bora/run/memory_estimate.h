@@ -38,8 +38,7 @@ struct EstimateOptions {
   std::int64_t batch = 0;  ///< sequences a step
   std::int64_t lanes = 1;
   core::DType compute = core::DType::f32;
-  core::DType moments = core::DType::f32;          ///< optimizer.state_dtype
-  int arrays_of_state = 2;                         ///< the optimizer's, for each parameter
+  std::optional<double> state_bytes = {};          ///< of the optimizer; none: two moments in fp32
   bool on_device = false;                          ///< with memory of its own
   bool graphs = false;                             ///< there: core/step_graph.h
   double attention_room = 0;                       ///< there: bytes of a pass of its library for attention

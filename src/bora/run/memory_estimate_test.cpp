@@ -5,9 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bora/base/file.h"
 #include "bora/models/gemma2.h"
 #include "bora/models/llama_config.h"
-#include "bora/optim/sgd.h"
+#include "bora/run/shape_model.h"
 
 namespace bora::run {
 namespace {
@@ -51,18 +52,36 @@ TEST(MemoryProblem, ParametersThatADeviceDoesNotHold) {
                   "model.gradient_checkpointing, or trainer.device: cpu (auto took cuda:0, as it is there)"));
 }
 
-TEST(MemoryEstimate, MomentsInBf16TakeHalf) {
-  const llama::Config config{.hidden_dim = 64, .intermediate_dim = 128, .num_layers = 2, .num_heads = 4};
-  const models::ModelConfigOf<llama::Config> model("llama", config);
-  const auto wide = estimate_sizes(model, {.vocab = 300, .batch = 4}),
-             narrow = estimate_sizes(model, {.vocab = 300, .batch = 4, .moments = core::DType::bf16});
+// As the optimizer itself says.
+TEST(MemoryEstimate, StateOfTheOptimizer) {
+  const auto estimate = [](const std::string& optimizer) {
+    const auto path = testing::TempDir() + "bora_state.yaml";
+    write_atomically(
+        path,
+        "data: {train_urls: [a.txt], vocab_size: 300}\n"
+        "model: {type: llama, hidden_dim: 64, intermediate_dim: 128, num_layers: 2, num_heads: 4}\n"
+        "optimizer: " +
+            optimizer + "\n");
+    const auto config = load_config({path}, {}).config;
+    return estimate_sizes(*config.model.config,
+                          {.vocab = 300, .batch = 4, .state_bytes = bytes_of_state(config, 300)});
+  };
+  const auto wide = estimate("{type: adam}"), narrow = estimate("{type: adam, state_dtype: bf16}");
   const auto count = static_cast<double>(wide.parameters.all);
   EXPECT_EQ(wide.optimizer_bytes, 8 * count);
   EXPECT_EQ(narrow.optimizer_bytes, 4 * count);
   EXPECT_EQ(wide.checkpoint_bytes - narrow.checkpoint_bytes, 4 * count);
-  const optim::SgdConfig sgd;
-  const auto one = estimate_sizes(model, {.vocab = 300, .batch = 4, .arrays_of_state = sgd.arrays_of_state});
-  EXPECT_EQ(one.optimizer_bytes, 4 * count) << "a momentum alone";
+  EXPECT_EQ(estimate("{type: sgd}").optimizer_bytes, 4 * count) << "a momentum alone";
+}
+
+// A slip of the hand costs no memory.
+TEST(MemoryEstimate, MoreLayersThanCanBeMadeAreNotCounted) {
+  LmConfig config;
+  config.model.config = std::make_shared<models::ModelConfigOf<llama::Config>>(
+      "llama", llama::Config{.hidden_dim = 8, .intermediate_dim = 8, .num_layers = 2'147'483'647});
+  config.trainer.freeze = {"layers.0"};
+  EXPECT_EQ(bytes_of_state(config, 300), std::nullopt);
+  EXPECT_EQ(count_parameters(config, 300).trained, count_parameters(config, 300).all);
 }
 
 TEST(MemoryEstimate, InputsOfBlocksThatRestOnTheHost) {

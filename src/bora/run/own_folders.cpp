@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "bora/base/file.h"
 #include "bora/base/shell_words.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/store/format.h"
+#include "bora/store/urls.h"
 
 namespace bora::run {
 namespace {
@@ -30,9 +34,17 @@ std::vector<std::string> names_in(const std::string& directory) {
   return info && info->is_directory ? files().list(directory) : std::vector<std::string>();
 }
 
+// Also where it is not there yet; "runs/run/" is "runs/run".
+std::filesystem::path real_place(const std::string& path) {
+  std::error_code error;
+  auto place = std::filesystem::weakly_canonical(path, error);
+  if (error) return path;
+  return place.has_filename() ? place : place.parent_path();
+}
+
 bool is_same_folder(const std::string& a, const std::string& b) {
   const auto first = files().info(a), second = files().info(b);
-  return first && second && first->same_file(*second);
+  return first && second ? first->same_file(*second) : real_place(a) == real_place(b);
 }
 
 }  // namespace
@@ -54,6 +66,33 @@ std::optional<ConfigProblem> moved_run(const LoadedConfig& loaded, const RunPlac
           "run another --{}",
           file, place.directory, kBase, shell_word(parent_path(folder)), kId, shell_word(base_name(folder)),
           kId)};
+}
+
+std::vector<ConfigProblem> exports_among_steps(const LmConfig& config, const RunPlace& place) {
+  std::vector<ConfigProblem> out;
+  std::vector<std::pair<std::string, std::string>> places{{"this run's checkpoints", place.directory}};
+  const auto look = [&](const std::string& key, const std::optional<std::string>& path) {
+    if (!path || store::remote_scheme(*path)) return;
+    const auto instead = key.substr(0, key.find('_'));
+    for (const auto& [whose, other] : places) {
+      if (!is_same_folder(*path, other)) continue;
+      out.push_back(
+          {"", key,
+           fmt::format("{} is where {} go, as step-N like these; give another folder, such as {}-{}", *path,
+                       whose, other, instead)});
+      return;
+    }
+    if (exists(path_join(*path, "run.json")) || !checkpoint::committed_checkpoints(*path).empty())
+      out.push_back(
+          {"", key,
+           fmt::format("{0} is a run, whose checkpoints are called step-N like these; give another folder, "
+                       "such as {0}-{1}",
+                       *path, instead)});
+    places.emplace_back("the exports of " + key, *path);
+  };
+  look("hf_save_path", config.hf_save_path);
+  look("peft_save_path", config.peft_save_path);
+  return out;
 }
 
 std::string why_no_run(const std::string& directory) {

@@ -4,6 +4,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bora/base/config.h"
 #include "bora/run/lm_config.h"
@@ -14,6 +15,10 @@ namespace bora::run {
 /// Where the configuration is the record of a run, and names another folder than the one that it lies in: it was moved
 /// or copied, or is started from elsewhere, and would begin anew in silence.
 std::optional<ConfigProblem> moved_run(const LoadedConfig& loaded, const RunPlace& place);
+
+/// Exports and checkpoints are called step-N, each kind in a folder of its own: the keys that name a run's folder for
+/// exports, this run's or another's, or the same one twice.
+std::vector<ConfigProblem> exports_among_steps(const LmConfig& config, const RunPlace& place);
 
 /// What a folder for a run holds that no run has; "" where there is none, it is empty, or a run's.
 std::string why_no_run(const std::string& directory);

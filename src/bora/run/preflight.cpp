@@ -5,10 +5,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -309,7 +307,7 @@ class Look {
       problems_.add("trainer.checkpointer.base_path", why);
     if (config_.hf_save_path) place("hf_save_path", *config_.hf_save_path);
     if (config_.peft_save_path) place("peft_save_path", *config_.peft_save_path);
-    look_at_names_of_steps();
+    for (auto& p : exports_among_steps(config_, place_)) problems_.add(std::move(p));
     if (auto why = why_no_caches(config_.data.cache_dir); !why.empty()) problems_.add("data.cache_dir", why);
     for (const auto& [name, source] : config_.data.sources()) {
       const auto key = cache_key(name, source);
@@ -327,31 +325,6 @@ class Look {
     return false;
   }
 
-  static std::filesystem::path real_place(const std::string& path) {
-    std::error_code error;
-    auto place = std::filesystem::weakly_canonical(path, error);
-    if (error) return path;
-    return place.has_filename() ? place : place.parent_path();  // "runs/run/" too
-  }
-
-  // Checkpoints and exports are called step-N, each in a folder of their own.
-  void look_at_names_of_steps() {
-    std::vector<std::pair<std::string, std::string>> places{{"this run's checkpoints", place_.directory}};
-    const auto look = [&](const std::string& key, const std::optional<std::string>& path) {
-      if (!path || store::remote_scheme(*path)) return;
-      for (const auto& [whose, other] : places) {
-        if (real_place(*path) != real_place(other)) continue;
-        problems_.add(
-            key, fmt::format("{} is where {} go, as step-N like these; give another folder, such as {}-{}",
-                             *path, whose, other, key.substr(0, key.find('_'))));
-        return;
-      }
-      places.emplace_back("the exports of " + key, *path);
-    };
-    look("hf_save_path", config_.hf_save_path);
-    look("peft_save_path", config_.peft_save_path);
-  }
-
   void look_at_sizes() {
     found_.can_be_shown = false;  // a model that cannot be made has no size
     problems_.of("model", [&] {
@@ -362,8 +335,7 @@ class Look {
                               .batch = t.batch_schedule().batch_size(0),
                               .lanes = lanes.number,
                               .compute = t.mp.compute,
-                              .moments = config_.optimizer->state_dtype,
-                              .arrays_of_state = config_.optimizer->arrays_of_state,
+                              .state_bytes = bytes_of_state(config_, found_.tokenizer.vocab),
                               .chunk = config_.cross_entropy_chunk,
                               .parameters = count_parameters(config_, found_.tokenizer.vocab)};
       const auto of_cpu = options;
@@ -382,18 +354,19 @@ class Look {
       for (const auto& need : found_.disk) {
         if (need.bytes <= need.free || flags_.world != 0) continue;
         const bool at_once = need.least > need.free;
-        const bool by_checkpoints = !at_once && 2 * need.checkpoints > need.bytes;
+        const bool by_checkpoints = 2 * need.checkpoints > need.bytes;
         const auto text = fmt::format(
             "{} takes {} {} ({}), and {} are free there", by_checkpoints ? place_.directory : need.path,
             human_bytes(at_once ? need.least : need.bytes), at_once ? "at least" : "at the end", need.parts,
             human_bytes(need.free));
-        if (!by_checkpoints)
-          problems_.add(need.key, text + "; another place, or room");
+        constexpr const char* kBase = "trainer.checkpointer.base_path";
+        if (at_once || !by_checkpoints)
+          problems_.add(by_checkpoints ? kBase : need.key, text + "; another place, or room");
         else
-          problems_.add("trainer.checkpointer.keep",
-                        text +
-                            "; keep fewer, [{every: N}] of a larger N, or another place "
-                            "(trainer.checkpointer.base_path), or room");
+          problems_.add(
+              "trainer.checkpointer.keep",
+              fmt::format("{}; keep fewer, [{{every: N}}] of a larger N, or another place ({}), or room",
+                          text, kBase));
       }
     });
   }
@@ -433,8 +406,11 @@ class Look {
   void look_at_weights() {
     const bool has_tokenizer = found_.tokenizer.tokenizer.has_value();
     if (!has_tokenizer && !config_.data.train_tokenizer) return;  // told already
-    look_at_shapes(config_, has_tokenizer ? std::optional(found_.tokenizer.vocab) : std::nullopt,
-                   place_.directory, found_.resume ? found_.resume->checkpoint.path : "", problems_);
+    const auto vocab = has_tokenizer ? std::optional(found_.tokenizer.vocab) : std::nullopt;
+    if (found_.resume)
+      look_at_fit(config_, vocab, place_.directory, *found_.resume, problems_);
+    else
+      look_at_shapes(config_, vocab, problems_);
   }
 
   // Whether the workers make the mesh, its axes can be cut, and there is a lane for each. A dry run supposes as many as

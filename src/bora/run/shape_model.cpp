@@ -4,6 +4,7 @@
 
 #include "bora/core/parameter_store.h"
 #include "bora/models/add_model.h"
+#include "bora/optim/add_optimizer.h"
 
 namespace bora::run {
 namespace {
@@ -17,6 +18,12 @@ class NoValues final : public core::ParameterStore {
   void need(std::span<const core::Array>) override {}
 };
 
+// 2 billion layers, by a slip of the hand, are an error of a size, to be told before memory ends.
+bool can_be_made(const LmConfig& config, std::int64_t vocab) {
+  constexpr std::int64_t kMostLayers = 10'000;
+  return config.model.config->shape(vocab).layers <= kMostLayers;
+}
+
 }  // namespace
 
 void with_shape_model(const LmConfig& config, std::int64_t vocab,
@@ -28,10 +35,27 @@ void with_shape_model(const LmConfig& config, std::int64_t vocab,
   use(*model);
 }
 
+std::unique_ptr<optim::Optimizer> shape_optimizer(const LmConfig& config, nn::LanguageModel& model) {
+  return optim::make_optimizer(config.optimizer, core::trainable_parameters(model.parameters()));
+}
+
+double bytes_of(const optim::NamedArray& state) {
+  return static_cast<double>(state.array.numel()) * static_cast<double>(core::bytes(state.array.dtype()));
+}
+
+std::optional<double> bytes_of_state(const LmConfig& config, std::int64_t vocab) {
+  if (!can_be_made(config, vocab)) return std::nullopt;
+  double out = 0;
+  with_shape_model(config, vocab, [&](auto& model) {
+    for (const auto& state : shape_optimizer(config, model)->state()) out += bytes_of(state);
+  });
+  return out;
+}
+
 ParameterCounts count_parameters(const LmConfig& config, std::int64_t vocab) {
   ParameterCounts out;
   out.all = out.trained = config.model.config->parameter_count(vocab);
-  if (!config.lora && config.trainer.freeze.empty()) return out;
+  if ((!config.lora && config.trainer.freeze.empty()) || !can_be_made(config, vocab)) return out;
   with_shape_model(config, vocab, [&](auto& model) { out = count_parameters(model.parameters()); });
   return out;
 }

@@ -3,8 +3,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include "bora/nn/language_model_interface.h"
+#include "bora/optim/optimizer.h"
 #include "bora/run/adapters.h"
 #include "bora/run/lm_config.h"
 
@@ -15,7 +18,16 @@ namespace bora::run {
 void with_shape_model(const LmConfig& config, std::int64_t vocab,
                       const std::function<void(nn::LanguageModel&)>& use);
 
-/// From the model's configuration where all of it is trained, else from its shapes. Config errors as above.
+/// The optimizer of a run for such a model, within `use`: its state has shapes and no values either.
+std::unique_ptr<optim::Optimizer> shape_optimizer(const LmConfig& config, nn::LanguageModel& model);
+
+double bytes_of(const optim::NamedArray& state);
+
+/// Bytes of its state. Nothing for a model of more layers than anybody's, which is not made to be counted.
+std::optional<double> bytes_of_state(const LmConfig& config, std::int64_t vocab);
+
+/// From the model's configuration where all of it is trained, and where it has more layers than anybody's; else from its
+/// shapes. Config errors as above.
 ParameterCounts count_parameters(const LmConfig& config, std::int64_t vocab);
 
 }  // namespace bora::run

@@ -69,18 +69,27 @@ std::vector<PlannedParameter> planned_parameters(nn::LanguageModel& model, const
 
 constexpr double kFloat = 4;
 
+// What lies shard for shard as a parameter does, and what all workers have.
+void add_state(const optim::Optimizer& optimizer, ShardingPlan& plan) {
+  for (const auto& state : optimizer.state()) {
+    const auto bytes = bytes_of(state);
+    if (const auto of = state.layout.parameter())
+      plan.parameters[*of].state_bytes += bytes / static_cast<double>(plan.parameters[*of].elements());
+    else
+      plan.replicated_state += bytes;
+  }
+}
+
 WorkerShare share_of(const ShardingPlan& plan, int group) {
-  WorkerShare out;
+  WorkerShare out{.optimizer = plan.replicated_state};
   double stays = 0;
   std::map<std::string, double> layers;
   for (const auto& p : plan.parameters) {
     const bool whole = p.cut.replicated();
     const auto own = kFloat * static_cast<double>(p.elements_of(group));
     out.parameters += own;
-    if (p.trainable) {
-      out.gradients += own;
-      out.optimizer += 2 * own * plan.moment_bytes / kFloat;
-    }
+    if (p.trainable) out.gradients += own;
+    out.optimizer += p.state_bytes * static_cast<double>(p.elements_of(group));
     if (!whole)
       (p.in_layers ? layers[layer_of(p.path)] : stays) += kFloat * static_cast<double>(p.cut.elements());
   }
@@ -157,9 +166,10 @@ ShardingPlan plan_sharding(const LmConfig& run, const PlanOptions& options) {
          options.lanes);
   }
   ShardingPlan plan{.workers = shape.workers(), .lanes = options.lanes, .mesh = shape};
-  plan.moment_bytes = static_cast<double>(core::bytes(run.optimizer->state_dtype));
-  with_shape_model(run, options.vocab,
-                   [&](auto& model) { plan.parameters = planned_parameters(model, options); });
+  with_shape_model(run, options.vocab, [&](auto& model) {
+    plan.parameters = planned_parameters(model, options);
+    add_state(*shape_optimizer(run, model), plan);
+  });
   const std::int64_t most_lanes = (options.lanes + groups - 1) / groups;
   const auto rounds = static_cast<double>(most_lanes);
   const bool any_cut = shape.expert > 1 || std::any_of(plan.parameters.begin(), plan.parameters.end(),

@@ -28,6 +28,7 @@ struct PlannedParameter {
   /// Of such a shard, over data, and over expert where that is none of mesh_cuts; whole where no axis is cut.
   mesh::AxisCut cut;
   bool trainable = true;
+  double state_bytes = 0;  ///< of the optimizer beside each element
   bool in_layers = false;  ///< gathered layer by layer; others stay for a step
   std::int64_t elements() const;
   int mesh_blocks() const;  ///< of all mesh_cuts together
@@ -50,7 +51,7 @@ struct ShardingPlan {
   std::int64_t lanes = 1;
   mesh::MeshShape mesh;
   std::vector<PlannedParameter> parameters;
-  double moment_bytes = 4;          ///< of an element of a moment
+  double replicated_state = 0;      ///< bytes of the optimizer's state that each worker has
   std::vector<WorkerShare> shares;  ///< by lane group: those that share a lane hold equal shares
   /// Bytes that one worker receives in a step.
   double gathered_bytes = 0, gradient_bytes = 0;  ///< over data and expert

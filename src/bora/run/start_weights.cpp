@@ -26,6 +26,20 @@ std::int64_t vocab_of(const std::string& checkpoint) {
                                     path_join(checkpoint, "state.json"));
 }
 
+std::string misfit_of_shapes(const LmConfig& config, std::optional<std::int64_t> vocab,
+                             const std::string& from, const std::function<void(nn::LanguageModel&)>& fit) {
+  std::string out;
+  with_shape_model(config, vocab ? *vocab : vocab_of(from), [&](nn::LanguageModel& model) {
+    try {
+      fit(model);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::InvalidArgument) throw;
+      out = without_hint(e.what());
+    }
+  });
+  return out;
+}
+
 }  // namespace
 
 std::vector<checkpoint::CheckpointArray> arrays_to_start_with(
@@ -48,18 +62,19 @@ std::vector<checkpoint::CheckpointArray> arrays_to_start_with(
 
 std::string misfit(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& from,
                    bool begins) {
-  std::string out;
-  with_shape_model(config, vocab ? *vocab : vocab_of(from), [&](nn::LanguageModel& model) {
+  return misfit_of_shapes(config, vocab, from, [&](nn::LanguageModel& model) {
     auto arrays = checkpoint::checkpoint_arrays(model.parameters());
     if (begins) arrays = arrays_to_start_with(model, from, std::move(arrays));
-    try {
-      checkpoint::require_fit(from, arrays);
-    } catch (const Error& e) {
-      if (e.kind() != ErrorKind::InvalidArgument) throw;
-      out = without_hint(e.what());
-    }
+    checkpoint::require_fit(from, arrays);
   });
-  return out;
+}
+
+std::string misfit_of_state(const LmConfig& config, std::optional<std::int64_t> vocab,
+                            const std::string& from) {
+  return misfit_of_shapes(config, vocab, from, [&](nn::LanguageModel& model) {
+    checkpoint::require_fit_of_state(from,
+                                     checkpoint::checkpoint_arrays(shape_optimizer(config, model)->state()));
+  });
 }
 
 NewestCheckpoint newest_whole_checkpoint(const std::string& run_directory) {

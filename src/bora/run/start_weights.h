@@ -24,6 +24,9 @@ std::vector<checkpoint::CheckpointArray> arrays_to_start_with(
 /// of the checkpoint counts.
 std::string misfit(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& checkpoint,
                    bool begins);
+/// The same of the optimizer's state, which a run that goes on takes up.
+std::string misfit_of_state(const LmConfig& config, std::optional<std::int64_t> vocab,
+                            const std::string& checkpoint);
 
 /// The checkpoint that a start goes on from.
 struct NewestCheckpoint {

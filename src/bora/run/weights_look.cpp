@@ -47,6 +47,14 @@ void look_at_checkpoint(const LmConfig& config, const std::string& from, Problem
                  from, config.initialize_from_hf));
 }
 
+// What decides of which parameters an optimizer keeps what.
+const ConfigChange* change_of_state(const std::vector<ConfigChange>& changes) {
+  for (const std::string_view prefix : {"optimizer.type", "trainer.freeze", "lora", "optimizer."})
+    for (const auto& change : changes)
+      if (change.key.starts_with(prefix)) return &change;
+  return nullptr;
+}
+
 }  // namespace
 
 void look_at_start(const LmConfig& config, bool resumes, ProblemList& problems) {
@@ -64,18 +72,34 @@ void look_at_start(const LmConfig& config, bool resumes, ProblemList& problems) 
   });
 }
 
-void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& directory,
-                    const std::string& checkpoint, ProblemList& problems) {
-  if (!checkpoint.empty()) {
-    return problems.of("model", [&] {
-      const auto wrong = misfit(config, vocab, checkpoint, /*begins=*/false);
-      if (!wrong.empty())
-        problems.add("model",
-                     fmt::format("{}: {}; put the model back, or start another run (trainer.id) or over "
-                                 "(--fresh)",
-                                 directory, wrong));
-    });
-  }
+void look_at_fit(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& directory,
+                 const ResumePoint& at, ProblemList& problems) {
+  const auto& checkpoint = at.checkpoint.path;
+  constexpr const char* kOthers = "or start another run (trainer.id) or over (--fresh)";
+  std::string wrong;
+  problems.of("model", [&] {
+    wrong = misfit(config, vocab, checkpoint, /*begins=*/false);
+    if (!wrong.empty())
+      problems.add("model", fmt::format("{}: {}; put the model back, {}", directory, wrong, kOthers));
+  });
+  if (!wrong.empty()) return;
+  problems.of("optimizer", [&] {
+    wrong = misfit_of_state(config, vocab, checkpoint);
+    wrong = wrong.substr(0, wrong.find("; did you mean"));  // that is of another optimizer
+    if (wrong.empty()) return;
+    const auto* change = change_of_state(at.changed);
+    if (change == nullptr)
+      return problems.add("optimizer",
+                          fmt::format("{}: {}; put the optimizer back, {}", directory, wrong, kOthers));
+    problems.add(
+        change->key,
+        fmt::format("was {} when {} was last started and is {} now, and the checkpoint's state does not fit "
+                    "it: {}; put it back, {}",
+                    change->before, directory, change->after, wrong, kOthers));
+  });
+}
+
+void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, ProblemList& problems) {
   const auto& from = config.checkpoint_to_start_from();
   if (!from || !exists(*from) || exists(path_join(*from, "config.json"))) return;  // told already
   const auto* key = key_of_start(config);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bora/run/lm_config.h"
+#include "bora/run/preflight.h"
 #include "bora/run/problem_list.h"
 
 namespace bora::run {
@@ -14,9 +15,12 @@ namespace bora::run {
 /// What a run begins with; `resumes`: it has a checkpoint of its own, and takes no other.
 void look_at_start(const LmConfig& config, bool resumes, ProblemList& problems);
 
-/// Whether the model has the shapes of `checkpoint` that the run in `directory` goes on from, or, without one (""), of
-/// what it begins with. `vocab`: none where the tokenizer is still to be trained. No values are read.
-void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& directory,
-                    const std::string& checkpoint, ProblemList& problems);
+/// Whether the model, and then its optimizer's state, have the shapes of the checkpoint that the run in `directory` goes
+/// on from. `vocab`: none where the tokenizer is still to be trained. No values are read.
+void look_at_fit(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& directory,
+                 const ResumePoint& at, ProblemList& problems);
+
+/// The same of the model and what a run begins with, if anything.
+void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, ProblemList& problems);
 
 }  // namespace bora::run
