@@ -132,6 +132,11 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
   return near ? fmt::format("; did you mean `{}`?", *near) : "";
 }
 
+std::string they_hold(std::span<const std::string> paths) {
+  return paths.size() == 1 ? paths[0] + " holds"
+                           : fmt::format("{} and {} more hold", paths[0], paths.size() - 1);
+}
+
 std::string with_commas(std::int64_t n) {
   std::string digits = fmt::format("{}", n);
   const std::size_t first = n < 0 ? 1 : 0;

@@ -26,6 +26,9 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
 /// "; did you mean `x`?" or "".
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
+/// "a.txt holds", "a.txt and 2 more hold": how a sentence on all of them begins. At least one.
+std::string they_hold(std::span<const std::string> paths);
+
 std::string with_commas(std::int64_t n);     ///< 1,234,567
 std::string human_count(double n);           ///< 950, 1.23 k, 4.92 M, 6.74 B
 std::string human_bytes(double bytes);       ///< 512 B, 19.7 MB (powers of 1000)

@@ -206,5 +206,10 @@ TEST(Text, PatternsAreWhatIsRead) {
   EXPECT_GT(read_sizes, 300);
 }
 
+TEST(Text, BeginningOfASentenceOnFiles) {
+  EXPECT_EQ(they_hold(std::vector<std::string>{"a.txt"}), "a.txt holds");
+  EXPECT_EQ(they_hold(std::vector<std::string>{"a.txt", "b.txt", "c.txt"}), "a.txt and 2 more hold");
+}
+
 }  // namespace
 }  // namespace bora

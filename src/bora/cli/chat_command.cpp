@@ -17,6 +17,7 @@
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/cli/open_device.h"
+#include "bora/cli/prompts.h"
 #include "bora/cli/sampling_flags.h"
 #include "bora/cli/weights_flag.h"
 #include "bora/core/runtime.h"
@@ -154,6 +155,7 @@ int run_chat(const Arguments& arguments) {
   sampling.declare(args);
   args.parse(arguments);
   sampling.settle("chat");
+  require_utf8_prompt(system, "chat");
   const auto type = weights.type("chat");
   core::initialize();
   const auto in_use = open_device(device, "chat", type);
@@ -163,6 +165,7 @@ int run_chat(const Arguments& arguments) {
   Chat chat(opened, sampling, system);
   const bool terminal = ::isatty(STDIN_FILENO) != 0;
   for (std::string line; read_line(terminal, line);) {
+    require_utf8_prompt(line, "chat");
     if (trim(line) == "/reset")
       chat.reset();
     else if (!trim(line).empty())

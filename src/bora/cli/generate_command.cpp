@@ -75,6 +75,7 @@ void require_consistent(const Wishes& w) {
     fail(ErrorKind::Usage, "generate: {}\nhint: bora generate --help", what);
   };
   if (!w.prompts.empty() && !w.prompt.empty()) refuse("--prompts beside a prompt; give one of them");
+  require_utf8_prompt(w.prompt, "generate");
   if (w.jsonl && w.ids) refuse("--ids beside --jsonl, whose objects hold the ids; leave --ids out");
   if (w.log_probs >= 0 && !w.jsonl)
     refuse("--log_probs without --jsonl, whose objects hold them; add --jsonl");

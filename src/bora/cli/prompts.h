@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bora::cli {
@@ -15,5 +16,8 @@ struct Prompt {
 /// lines are none. Errors: NotFound; Corruption for text that is not UTF-8, for lines that are no JSON objects
 /// with a prompt, and for a file without a prompt.
 std::vector<Prompt> read_prompts(const std::string& path);
+
+/// Usage error, in the name of a command, for bytes that are not UTF-8.
+void require_utf8_prompt(std::string_view prompt, std::string_view command);
 
 }  // namespace bora::cli

@@ -53,6 +53,13 @@ TEST(Prompts, RefusalsNameFileAndLine) {
   EXPECT_EQ(refusal_of_prompts(testing::TempDir()), "generate: --prompts " + testing::TempDir() +
                                                         " is a folder, not a file\nhint: name a file in it");
   EXPECT_THAT(refusal_of_prompts(written("none.txt", "\n \n")), HasSubstr("none.txt: holds no prompt"));
+  try {
+    require_utf8_prompt("ab\xff", "chat");
+    ADD_FAILURE() << "was taken";
+  } catch (const Error& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "chat: byte 3 of the prompt is not UTF-8\nhint: a terminal, or a file, in UTF-8: iconv -t UTF-8 converts it");
+  }
   EXPECT_THAT(refusal_of_prompts(written("bytes.txt", "good\nab\xff")),
               HasSubstr("bytes.txt:2: byte 3 of the line is"));
   EXPECT_THAT(refusal_of_prompts(written("list.jsonl", "[1]")),

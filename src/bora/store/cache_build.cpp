@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "bora/base/error.h"
+#include "bora/base/text.h"
 #include "bora/store/cache_check.h"
 #include "bora/store/partial_shard.h"
 #include "bora/store/shard_writer.h"
@@ -241,9 +242,11 @@ void CacheBuild::refuse_empty() const {
   if (exists(ledger_path(directory_))) files().remove(ledger_path(directory_));
   remove_leftovers(directory_, true);
   remove_team_files(directory_);
-  fail(ErrorKind::NotFound, "token cache {}: the {} source files hold no document\nhint: the first is {}",
-       directory_, wanted_.sources.size(),
-       wanted_.sources.empty() ? "missing" : wanted_.sources.front().path);
+  std::vector<std::string> paths;
+  for (const auto& source : wanted_.sources) paths.push_back(source.path);
+  if (paths.empty()) fail(ErrorKind::NotFound, "token cache {}: there is no source file", directory_);
+  fail(ErrorKind::NotFound, "token cache {}: {} no document\nhint: give files with text", directory_,
+       they_hold(paths));
 }
 
 }  // namespace bora::store

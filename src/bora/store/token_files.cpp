@@ -133,10 +133,19 @@ std::shared_ptr<const TokenCache> import_tokens(const std::string& directory,
     fail(ErrorKind::Config, "import: {} has a token cache already\nhint: another directory", directory);
   // How wide an id is kept must be known before the first one is written: the files are read twice.
   std::int32_t largest = -1;
+  bool has_ends = false;
   for_each_document_piece(paths, kind, options, [&](std::span<const std::int32_t> ids, bool, const auto&) {
     for (const std::int32_t id : ids) largest = std::max(largest, id);
+    has_ends = has_ends || (!ids.empty() && ids.back() == options.eos_id);
   });
-  if (largest < 0) fail(ErrorKind::NotFound, "import: the {} files hold no token", paths.size());
+  if (largest < 0)
+    fail(ErrorKind::Corruption, "import: {} no token\nhint: look whether they are files of ids, and whole",
+         they_hold(paths));
+  if (options.eos_id && !has_ends)
+    fail(ErrorKind::Config,
+         "import: {} nowhere id {}, which is to end a document (--eos); the largest there is {}\n"
+         "hint: the id of the tokenizer that made them, or leave it out: then a file is one document",
+         they_hold(paths), *options.eos_id, largest);
   Ledger ledger;
   ledger.fingerprint = "imported from " + token_files_names()[static_cast<std::size_t>(kind)];
   ledger.vocab_size = std::int64_t{largest} + 1;
