@@ -18,6 +18,7 @@
 #include "bora/run/join_workers.h"
 #include "bora/run/open_model.h"
 #include "bora/run/run_device.h"
+#include "bora/run/start_tokenizer.h"
 #include "bora/run/text_data.h"
 #include "bora/run/train_run.h"
 #include "bora/train/evaluate.h"
@@ -30,6 +31,25 @@ void print_metrics(const std::string& model, const std::vector<track::Metric>& m
   Json line = {{"event", "evaluation"}, {"model", model}};
   for (const auto& metric : metrics) line["metrics"][metric.name] = metric.value;
   fmt::print("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void require_vocabulary(const run::OpenedModel& opened, const Tokenizer& tokenizer, const std::string& name) {
+  const auto ids = tokenizer.vocab_size(), vocab = opened.model->shape().vocab;
+  if (ids <= vocab) return;
+  fail(
+      ErrorKind::Config,
+      "data.tokenizer: {} has {} ids, and {} has embeddings of {}\nhint: the model's own tokenizer, beside its weights "
+      "or as data.tokenizer",
+      name, with_commas(ids), opened.directory, with_commas(vocab));
+}
+
+// Sequences are as long as the model's own.
+void show_length(const run::OpenedModel& opened, const run::LoadedConfig& loaded, track::Console& console) {
+  const auto ours = loaded.config.model.config->seq_len(), theirs = opened.model->shape().seq_len;
+  if (loaded.tree.has("model.seq_len") && ours != theirs)
+    console.fact("sequences",
+                 fmt::format("of {} tokens, the model's; the configuration's model.seq_len is {}",
+                             with_commas(theirs), with_commas(ours)));
 }
 
 struct Wanted {
@@ -64,8 +84,12 @@ int evaluate(Wanted wanted) {
   track::Console console(track::detect_console(launch.rank != 0, given.json));
   console.fact("model", opened.directory + (given.model.empty() ? ", of the configuration's run" : ""));
   workers->deadline(run::kPatience);
+  if (const auto other = run::take_tokenizer_of(opened, place, loaded.config.data); !other.empty())
+    console.fact("tokenizer", other);
+  show_length(opened, loaded, console);
   auto text = run::prepare_text(loaded.config, place, run::sequences_of(opened.model->shape()), console,
                                 opened.tokenizer, run::text_team(*workers));
+  require_vocabulary(opened, text.tokenizer, loaded.config.data.tokenizer_name());
   if (given.max_batches > 0) loaded.config.trainer.max_eval_batches = given.max_batches;
   workers->barrier();
   workers->activity("evaluation");

@@ -24,8 +24,10 @@ void require_utf8(std::string_view line, const std::string& place) {
 
 void require_utf8_prompt(std::string_view prompt, std::string_view command) {
   if (const auto byte = invalid_utf8(prompt))
-    fail(ErrorKind::Usage, "{}: byte {} of the prompt is not UTF-8\nhint: a terminal, or a file, in UTF-8: iconv -t UTF-8 converts it", command,
-         *byte + 1);
+    fail(
+        ErrorKind::Usage,
+        "{}: byte {} of the prompt is not UTF-8\nhint: a terminal, or a file, in UTF-8: iconv -t UTF-8 converts it",
+        command, *byte + 1);
 }
 
 namespace {

@@ -57,8 +57,9 @@ TEST(Prompts, RefusalsNameFileAndLine) {
     require_utf8_prompt("ab\xff", "chat");
     ADD_FAILURE() << "was taken";
   } catch (const Error& e) {
-    EXPECT_EQ(std::string(e.what()),
-              "chat: byte 3 of the prompt is not UTF-8\nhint: a terminal, or a file, in UTF-8: iconv -t UTF-8 converts it");
+    EXPECT_EQ(
+        std::string(e.what()),
+        "chat: byte 3 of the prompt is not UTF-8\nhint: a terminal, or a file, in UTF-8: iconv -t UTF-8 converts it");
   }
   EXPECT_THAT(refusal_of_prompts(written("bytes.txt", "good\nab\xff")),
               HasSubstr("bytes.txt:2: byte 3 of the line is"));

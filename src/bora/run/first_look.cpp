@@ -133,10 +133,9 @@ class FirstLook {
   }
 
   void add_no_text() {
-    add(texts_.key,
-        fmt::format("{} no {}; give files that do, or leave {} out", they_hold(texts_.files),
-                    is_of<data::TextFormat>() ? "text" : "record",
-                    texts_.split == store::Split::Train ? "the data set" : "the key"));
+    add(texts_.key, fmt::format("{} no {}; give files that do, or leave {} out", they_hold(texts_.files),
+                                is_of<data::TextFormat>() ? "text" : "record",
+                                texts_.split == store::Split::Train ? "the data set" : "the key"));
   }
 
   // The first document that has any, among so many.

@@ -253,11 +253,9 @@ void prefer_own_files(data::DataConfig& data) {
     data.num_validation_sequences = {{"data", held_back / 8}};
 }
 
-// Configurations that make other tokens of the same texts do not meet in one folder: without data.cache_dir it
-// is called by the tokenizer and by a hash of what decides the tokens. A tokenizer that is trained depends on
-// the texts, too.
-void choose_cache_folder(const ConfigTree& tree, data::DataConfig& data) {
-  if (!tree.scalar("data.cache_dir").value_or("").empty()) return;
+}  // namespace
+
+std::string cache_folder_of(const data::DataConfig& data) {
   data::DataConfig tokens;
   tokens.tokenizer = data.tokenizer;
   tokens.train_tokenizer = data.train_tokenizer;
@@ -277,10 +275,8 @@ void choose_cache_folder(const ConfigTree& tree, data::DataConfig& data) {
   auto decides = config_identity(tokens);
   constexpr std::string_view kLater = "spec_augment: null\n";
   if (const auto at = decides.find(kLater); at != decides.npos) decides.erase(at, kLater.size());
-  data.cache_dir = path_join("cache", fmt::format("{}-{}", word, hash128(decides).hex().substr(0, 8)));
+  return path_join("cache", fmt::format("{}-{}", word, hash128(decides).hex().substr(0, 8)));
 }
-
-}  // namespace
 
 namespace {
 
@@ -363,7 +359,8 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   refuse_two_tokenizers(out.tree, paths, out.config, problems);
   prefer_own_files(out.config.data);
   if (problems.empty()) hear_records(out.tree, out.config, problems);
-  choose_cache_folder(out.tree, out.config.data);
+  if (out.tree.scalar("data.cache_dir").value_or("").empty())
+    out.config.data.cache_dir = cache_folder_of(out.config.data);
   if (out.config.lora && !out.config.use_hf_model_config) shorten_sequences(out.tree, out.config, problems);
   if (out.config.epoch > 0 && !out.config.data.max_epochs) out.config.data.max_epochs = out.config.epoch;
   if (problems.empty()) return out;

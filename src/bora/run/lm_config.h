@@ -88,6 +88,11 @@ struct LoadedConfig {
 /// it names the first alone.
 std::string resolved_text(const LmConfig& config);
 
+/// Where tokens are kept without data.cache_dir. Configurations that make other tokens of the same texts do not meet in one
+/// folder: it is called by the tokenizer and by a hash of what decides the tokens. A tokenizer that is trained depends on
+/// the texts, too.
+std::string cache_folder_of(const data::DataConfig& data);
+
 /// What becomes of a configuration that cannot be read as it is.
 enum class WrongConfig {
   Refused,   ///< a Config error with every problem

@@ -23,12 +23,16 @@
 
 namespace bora::run {
 
+std::string place_of_tokenizer(const std::string& directory) {
+  for (auto place :
+       {directory, path_join(directory, "tokenizer"), path_join(parent_path(directory), "tokenizer")})
+    if (tokenize::holds_tokenizer(place)) return place;
+  return "";
+}
+
 std::optional<Tokenizer> tokenizer_near(const std::string& directory) {
-  for (const auto& place :
-       {directory, path_join(directory, "tokenizer"), path_join(parent_path(directory), "tokenizer")}) {
-    if (tokenize::holds_tokenizer(place)) return Tokenizer::load(place);
-  }
-  return std::nullopt;
+  const auto place = place_of_tokenizer(directory);
+  return place.empty() ? std::nullopt : std::optional(Tokenizer::load(place));
 }
 
 namespace {

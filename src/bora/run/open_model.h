@@ -25,7 +25,9 @@ struct OpenedModel {
   const Tokenizer& require_tokenizer() const;
 };
 
-/// The tokenizer beside a model's weights, in a folder tokenizer there, or in one beside that directory.
+/// Where the tokenizer of a model's weights is: beside them, in a folder tokenizer there, or in one beside that
+/// directory. "": nowhere.
+std::string place_of_tokenizer(const std::string& directory);
 std::optional<Tokenizer> tokenizer_near(const std::string& directory);
 
 /// With the adapters that it was trained with; those of PEFT's files in the directory `adapter`, if one is

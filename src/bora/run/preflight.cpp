@@ -410,7 +410,7 @@ class Look {
     if (found_.resume)
       look_at_fit(config_, vocab, place_.directory, *found_.resume, problems_);
     else
-      look_at_shapes(config_, vocab, problems_);
+      look_at_shapes(config_, vocab, problems_, found_.warnings);
   }
 
   // Whether the workers make the mesh, its axes can be cut, and there is a lane for each. A dry run supposes as many as

@@ -35,6 +35,12 @@ void with_shape_model(const LmConfig& config, std::int64_t vocab,
   use(*model);
 }
 
+Json described(const models::ModelConfig& config, std::int64_t vocab) {
+  NoValues nowhere;
+  const core::ParameterStoreScope scope(nowhere);
+  return models::make_model(config, vocab, Key::from_seed(0))->hf_config();
+}
+
 std::unique_ptr<optim::Optimizer> shape_optimizer(const LmConfig& config, nn::LanguageModel& model) {
   return optim::make_optimizer(config.optimizer, core::trainable_parameters(model.parameters()));
 }

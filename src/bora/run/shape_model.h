@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "bora/base/json.h"
+#include "bora/models/model_config.h"
 #include "bora/nn/language_model_interface.h"
 #include "bora/optim/optimizer.h"
 #include "bora/run/adapters.h"
@@ -17,6 +19,9 @@ namespace bora::run {
 /// Config errors: those of choose_trained.
 void with_shape_model(const LmConfig& config, std::int64_t vocab,
                       const std::function<void(nn::LanguageModel&)>& use);
+
+/// What config.json says of a model of this configuration, in the words of Hugging Face.
+Json described(const models::ModelConfig& config, std::int64_t vocab);
 
 /// The optimizer of a run for such a model, within `use`: its state has shapes and no values either.
 std::unique_ptr<optim::Optimizer> shape_optimizer(const LmConfig& config, nn::LanguageModel& model);

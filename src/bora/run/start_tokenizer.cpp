@@ -6,21 +6,16 @@
 
 #include <algorithm>
 
+#include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
 #include "bora/run/changed_keys.h"
-#include "bora/tokenize/formats/tokenizer_files.h"
+#include "bora/run/hub_name.h"
+#include "bora/run/kept_tokenizer.h"
+#include "bora/store/token_files.h"
 
 namespace bora::run {
 namespace {
-
-// Beside a checkpoint it is that of its run; an export has one of its own.
-std::string place_of_tokenizer(const std::string& directory) {
-  for (auto place :
-       {directory, path_join(directory, "tokenizer"), path_join(parent_path(directory), "tokenizer")})
-    if (tokenize::holds_tokenizer(place)) return place;
-  return "";
-}
 
 // Whether a change of this key gives a tokenizer that is trained other texts, or makes another one of them.
 bool decides_tokenizer(const std::string& key) {
@@ -44,6 +39,19 @@ std::string what_makes_another(const std::string& run, const LmConfig& config) {
     if (decides_tokenizer(change.key))
       return fmt::format("{} was {} for it and is {} now", change.key, change.before, change.after);
   return "";
+}
+
+// That of a configuration, where it is here and need not be trained first.
+std::optional<Tokenizer> tokenizer_of(const data::DataConfig& data, const RunPlace& place) {
+  try {
+    const auto trained = path_join(place.directory, "tokenizer");
+    if (data.train_tokenizer)
+      return is_kept(trained, *data.train_tokenizer) ? std::optional(Tokenizer::load(trained)) : std::nullopt;
+    const auto path = local_path(data.tokenizer, store::HubFiles::Tokenizer);
+    return exists(path) ? std::optional(Tokenizer::load(path)) : std::nullopt;
+  } catch (const Error&) {  // it is not the one that counts
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -79,6 +87,28 @@ std::optional<ConfigProblem> other_tokenizer(const LmConfig& config, const std::
       "", "data.tokenizer",
       fmt::format("is {}, but the weights of {} were trained with {}: {}; data.tokenizer: {}, {}",
                   data.tokenizer_name(), from, theirs, why, theirs, kAccept)};
+}
+
+std::string take_tokenizer_of(const OpenedModel& model, const RunPlace& place, data::DataConfig& data) {
+  if (!model.tokenizer) return "";
+  const auto ours = tokenizer_of(data, place);
+  if (ours && ours->fingerprint() == model.tokenizer->fingerprint()) return "";
+  const auto before = data.tokenizer_name();
+  const auto settle = [&](const std::string& name, data::SourceConfig& source) {
+    const auto train = data.cache_directory(name, source, "train"),
+               validation = data.cache_directory(name, source, "validation");
+    const bool is_of_ids = store::holds_imported_tokens(train) || store::holds_imported_tokens(validation);
+    source.cache_dir = is_of_ids ? std::optional(parent_path(train)) : std::nullopt;
+  };
+  settle("data", data.single);
+  for (auto& [name, source] : data.configs) settle(name, source);
+  const auto from = place_of_tokenizer(model.directory);
+  data.tokenizer = from.empty() ? model.directory : from;
+  data.train_tokenizer.reset();
+  data.cache_dir = cache_folder_of(data);
+  return fmt::format(
+      "{} pieces, of the model; the configuration's {} does not count, and tokens are kept in {}",
+      with_commas(model.tokenizer->vocab_size()), before, data.cache_dir);
 }
 
 }  // namespace bora::run

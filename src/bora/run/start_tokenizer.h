@@ -7,6 +7,8 @@
 
 #include "bora/base/config.h"
 #include "bora/run/lm_config.h"
+#include "bora/run/open_model.h"
+#include "bora/run/run_place.h"
 #include "bora/tokenize/tokenizer.h"
 
 namespace bora::run {
@@ -19,5 +21,10 @@ std::string first_other_piece(const Tokenizer& theirs, const Tokenizer& ours);
 /// them, or it begins with new ones. `ours`: none where it is still to be trained; that is the same one where the
 /// weights are of a run that trained its own with the same settings on the same files, as far as is known before.
 std::optional<ConfigProblem> other_tokenizer(const LmConfig& config, const std::optional<Tokenizer>& ours);
+
+/// Where a model is used with texts of a configuration that has another tokenizer, the model's takes its place, and the
+/// texts' tokens are kept in a folder that is called by it: never among those of the other. Caches of ids stay. Returns
+/// what to say of that; "": it is the same one.
+std::string take_tokenizer_of(const OpenedModel& model, const RunPlace& place, data::DataConfig& data);
 
 }  // namespace bora::run

@@ -2,7 +2,11 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/start_weights.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <array>
+#include <map>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -40,7 +44,64 @@ std::string misfit_of_shapes(const LmConfig& config, std::optional<std::int64_t>
   return out;
 }
 
+// What config.json says beside what a model computes.
+bool is_beside(std::string_view key) {
+  constexpr std::array<std::string_view, 15> kBeside = {"architectures",
+                                                        "model_type",
+                                                        "rope_parameters",
+                                                        "transformers_version",
+                                                        "dtype",
+                                                        "torch_dtype",
+                                                        "vocab_size",
+                                                        "use_cache",
+                                                        "initializer_range",
+                                                        "init_std",
+                                                        "router_aux_loss_coef",
+                                                        "output_router_logits",
+                                                        "verbose",
+                                                        "max_position_embeddings",
+                                                        "n_positions"};
+  const auto has = [&](std::string_view word) { return key.find(word) != key.npos; };
+  return std::find(kBeside.begin(), kBeside.end(), key) != kBeside.end() || key == "max_seq_len" ||
+         has("dropout") || has("pdrop") || has("layerdrop") || has("_token") || has("_tokens");
+}
+
+// {"rope_scaling": {"factor": 8}} as "rope_scaling.factor".
+void add_values(const Json& of, const std::string& prefix, std::map<std::string, std::string>& out) {
+  for (const auto& [key, value] : of.items()) {
+    if (is_beside(key)) continue;
+    if (value.is_object())
+      add_values(value, prefix + key + ".", out);
+    else
+      out[prefix + key] = value.is_number() ? fmt::format("{}", value.get<double>()) : value.dump();
+  }
+}
+
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 60;
+  return text.size() <= kMost ? text : text.substr(0, kMost) + " ...";
+}
+
 }  // namespace
+
+Json model_of_checkpoint(const std::string& checkpoint) {
+  return state_of(checkpoint).value("model", Json());
+}
+
+std::vector<std::string> other_function(const Json& here, const Json& there) {
+  std::map<std::string, std::string> ours, theirs;
+  add_values(here, "", ours);
+  add_values(there, "", theirs);
+  for (const auto& [key, value] : ours) theirs.try_emplace(key, "not given");
+  std::vector<std::string> out;
+  for (const auto& [key, value] : theirs) {
+    const auto known = ours.find(key);
+    const auto mine = known == ours.end() ? "not given" : known->second;
+    if (mine != value)
+      out.push_back(fmt::format("{} is {} here and {} there", key, shortened(mine), shortened(value)));
+  }
+  return out;
+}
 
 std::vector<checkpoint::CheckpointArray> arrays_to_start_with(
     nn::LanguageModel& model, const std::string& from, std::vector<checkpoint::CheckpointArray> parameters) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bora/base/json.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/nn/language_model_interface.h"
@@ -24,6 +25,15 @@ std::vector<checkpoint::CheckpointArray> arrays_to_start_with(
 /// of the checkpoint counts.
 std::string misfit(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& checkpoint,
                    bool begins);
+
+/// What a checkpoint says of its model (state.json); null where it says nothing.
+Json model_of_checkpoint(const std::string& checkpoint);
+
+/// How two descriptions of models differ in what they compute, key by key in the words of config.json: "rope_theta is 500.0
+/// here and 10000.0 there". Names, sizes of the vocabulary, shorter sequences, how weights begin, and what concerns
+/// training alone are left out.
+std::vector<std::string> other_function(const Json& here, const Json& there);
+
 /// The same of the optimizer's state, which a run that goes on takes up.
 std::string misfit_of_state(const LmConfig& config, std::optional<std::int64_t> vocab,
                             const std::string& checkpoint);

@@ -7,8 +7,13 @@
 #include <algorithm>
 
 #include "bora/base/file.h"
+#include "bora/base/shell_words.h"
+#include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
+#include "bora/checkpoint/hf_config.h"
 #include "bora/checkpoint/restore.h"
+#include "bora/models/model_types.h"
+#include "bora/run/shape_model.h"
 #include "bora/run/start_weights.h"
 #include "bora/store/hub.h"
 
@@ -47,6 +52,24 @@ void look_at_checkpoint(const LmConfig& config, const std::string& from, Problem
                  from, config.initialize_from_hf));
 }
 
+// Models of two types may have the same arrays, and compute something else with them.
+std::string other_type(const Json& here, const Json& there) {
+  const auto type = [](const Json& model) {
+    return model.is_object() ? model.value("model_type", std::string()) : std::string();
+  };
+  if (type(here).empty() || type(there).empty() || type(here) == type(there)) return "";
+  return fmt::format("it holds a {} and the model here is a {}", type(there), type(here));
+}
+
+// Where the sizes are that the model block lacks.
+std::string block_of(const std::string& from) {
+  const auto file = path_join(run_of(from), "config.yaml");
+  if (exists(file))
+    return fmt::format("give the model block that it was saved with ({} has it), or another run", file);
+  return fmt::format("give the sizes of that model ({} inspect {} tells them), or another run",
+                     program_word(), shell_word(from));
+}
+
 // What decides of which parameters an optimizer keeps what.
 const ConfigChange* change_of_state(const std::vector<ConfigChange>& changes) {
   for (const std::string_view prefix : {"optimizer.type", "trainer.freeze", "lora", "optimizer."})
@@ -78,6 +101,14 @@ void look_at_fit(const LmConfig& config, std::optional<std::int64_t> vocab, cons
   constexpr const char* kOthers = "or start another run (trainer.id) or over (--fresh)";
   std::string wrong;
   problems.of("model", [&] {
+    const auto there = model_of_checkpoint(checkpoint),
+               here = described(*config.model.config, vocab.value_or(1));
+    wrong = other_type(here, there);
+    if (!wrong.empty())
+      return problems.add("model.type",
+                          fmt::format("{}: {}, and its arrays would compute something else; put the type "
+                                      "back, {}",
+                                      checkpoint, wrong, kOthers));
     wrong = misfit(config, vocab, checkpoint, /*begins=*/false);
     if (!wrong.empty())
       problems.add("model", fmt::format("{}: {}; put the model back, {}", directory, wrong, kOthers));
@@ -99,17 +130,31 @@ void look_at_fit(const LmConfig& config, std::optional<std::int64_t> vocab, cons
   });
 }
 
-void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, ProblemList& problems) {
+void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, ProblemList& problems,
+                    std::vector<std::string>& warnings) {
+  const auto warn = [&](const char* key, const std::string& from, const Json& there) {
+    const auto others = other_function(described(*config.model.config, vocab.value_or(1)), there);
+    if (!others.empty())
+      warnings.push_back(fmt::format("model: not quite that of {} ({}): {}", from, key, join(others)));
+  };
+  const auto& hf = config.initialize_from_hf;
+  if (!hf.empty() && exists(path_join(hf, "config.json")))
+    problems.of("initialize_from_hf", [&] {
+      const auto path = path_join(hf, "config.json");
+      const auto theirs = models::model_config_from_hf(checkpoint::read_hf_config(hf), path);
+      warn("initialize_from_hf", hf, described(*theirs, vocab.value_or(1)));
+    });
   const auto& from = config.checkpoint_to_start_from();
   if (!from || !exists(*from) || exists(path_join(*from, "config.json"))) return;  // told already
   const auto* key = key_of_start(config);
   problems.of(key, [&] {
-    const auto wrong = misfit(config, vocab, checkpoint::find_checkpoint(*from), /*begins=*/true);
+    const auto there = checkpoint::find_checkpoint(*from);
+    const auto described_there = model_of_checkpoint(there);
+    auto wrong = other_type(described(*config.model.config, vocab.value_or(1)), described_there);
+    if (wrong.empty()) wrong = misfit(config, vocab, there, /*begins=*/true);
     if (!wrong.empty())
-      problems.add(key,
-                   fmt::format("is {}, of another model: {}; give the model block that it was saved with "
-                               "({}/config.yaml has it), or another run",
-                               *from, wrong, run_of(*from)));
+      return problems.add(key, fmt::format("is {}, of another model: {}; {}", *from, wrong, block_of(*from)));
+    warn(key, *from, described_there);
   });
 }
 

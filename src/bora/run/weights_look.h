@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bora/run/lm_config.h"
 #include "bora/run/preflight.h"
@@ -20,7 +21,9 @@ void look_at_start(const LmConfig& config, bool resumes, ProblemList& problems);
 void look_at_fit(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& directory,
                  const ResumePoint& at, ProblemList& problems);
 
-/// The same of the model and what a run begins with, if anything.
-void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, ProblemList& problems);
+/// The same of the model and what a run begins with, if anything. Where the shapes fit and the model computes something
+/// else all the same (another base of RoPE, say) is a warning.
+void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, ProblemList& problems,
+                    std::vector<std::string>& warnings);
 
 }  // namespace bora::run

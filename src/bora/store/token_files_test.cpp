@@ -78,7 +78,8 @@ TEST_F(TokenFileTest, Raw) {
             "odd.bin: 3 bytes are no whole number of ids of 2 bytes");
   EXPECT_EQ(wrong({folder_.write("big.bin", bytes<std::uint32_t>({1, 1U << 31}))}, TokenFiles::RawU32),
             "big.bin: the id at byte 4 is 2147483648");
-  EXPECT_EQ(wrong({folder_.write("none.bin", "")}, TokenFiles::RawU16), "import: none.bin holds no token\nhint: look whether they are files of ids, and whole");
+  EXPECT_EQ(wrong({folder_.write("none.bin", "")}, TokenFiles::RawU16),
+            "import: none.bin holds no token\nhint: look whether they are files of ids, and whole");
 }
 
 TEST_F(TokenFileTest, EveryKindComesBackAsItWas) {
