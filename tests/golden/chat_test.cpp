@@ -43,6 +43,15 @@ TEST(Chat, RemembersUntilItIsReset) {
   EXPECT_FALSE(once.empty());
   EXPECT_EQ(chat(folder, "a\n\n/reset\na\n"), once + once);
   EXPECT_THAT(chat(folder, "a\n" + std::string(2000, 'x') + "\n"), HasSubstr("; /reset begins anew"));
+  write_atomically(folder + "/runs/run/hf/chat_template.jinja",
+                   "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }} {% endfor %}");
+  constexpr const char* kNote =
+      "bora: the chat template beside runs/run/hf writes nothing for add_generation_prompt: the model must begin "
+      "its answer by itself\n";
+  const auto noted = chat(folder, "a\nb\n");
+  EXPECT_THAT(noted, HasSubstr(kNote));
+  EXPECT_EQ(noted.find(kNote), noted.rfind(kNote)) << "once";
+  EXPECT_THAT(once, testing::Not(HasSubstr("add_generation_prompt")));
   remove_all(folder);
 }
 

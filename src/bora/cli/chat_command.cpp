@@ -8,6 +8,7 @@
 #include <ctime>
 #include <iostream>
 #include <string>
+#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/base/json.h"
@@ -76,6 +77,7 @@ class Chat {
     messages_.push_back({{"role", "user"}, {"content", text}});
     const auto& tokenizer = opened_.require_tokenizer();
     const auto ids = encode_chat(tokenizer, template_.render(messages_, nullptr, options_)).ids;
+    tell_if_not_asked(ids);
     if (is_too_long(std::ssize(ids)))
       messages_.erase(messages_.size() - 1);
     else
@@ -83,6 +85,18 @@ class Chat {
   }
 
  private:
+  // Once: a template that writes nothing where an answer begins.
+  void tell_if_not_asked(const std::vector<std::int32_t>& ids) {
+    if (std::exchange(is_looked_at_, true)) return;
+    auto plain = options_;
+    plain.add_generation_prompt = false;
+    if (encode_chat(opened_.require_tokenizer(), template_.render(messages_, nullptr, plain)).ids != ids)
+      return;
+    print_note(
+        "bora: the chat template beside {} writes nothing for add_generation_prompt: the model must begin its answer by "
+        "itself\n",
+        opened_.directory);
+  }
   bool is_too_long(std::int64_t tokens) const {
     const auto room = opened_.model->shape().seq_len;
     if (tokens < room) return false;
@@ -122,6 +136,7 @@ class Chat {
   ChatOptions options_;
   std::string system_;
   Json messages_;
+  bool is_looked_at_ = false;
 };
 
 // The next line; false at the end of the input.
