@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "bora/base/error.h"
@@ -51,6 +52,14 @@ void check_size(std::size_t elements, core::DType dtype, std::size_t bytes, std:
 
 [[noreturn]] void refuse(core::DType dtype, std::string_view who) {
   fail(ErrorKind::Unsupported, "{}: {} is no floating type", who, core::name(dtype));
+}
+
+// 65,520 and above would become infinite.
+void require_in_half(std::span<const float> values, std::string_view who) {
+  constexpr float kTooMuch = 65520.0F;
+  for (const float x : values)
+    if (std::abs(x) >= kTooMuch && std::isfinite(x))
+      fail(ErrorKind::Unsupported, "{}: holds {}, and f16 goes up to 65504\nhint: bf16 or f32", who, x);
 }
 
 }  // namespace
@@ -123,6 +132,7 @@ void from_floats(std::span<const float> values, core::DType dtype, std::span<std
     case core::DType::f64:
       return narrow<double>(values, out, [](float x) { return static_cast<double>(x); });
     case core::DType::f16:
+      require_in_half(values, who);
       return narrow<std::uint16_t>(values, out, float_to_half);
     case core::DType::bf16:
       return narrow_to_bf16(values, out);

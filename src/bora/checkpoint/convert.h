@@ -23,7 +23,7 @@ void to_floats(core::DType dtype, std::span<const std::byte> bytes, std::span<fl
 void mapped_to_floats(core::DType dtype, std::span<const std::byte> bytes, std::span<float> out,
                       std::string_view who);
 
-/// The reverse: `out` holds the values in `dtype`.
+/// The reverse: `out` holds the values in `dtype`. Unsupported for finite values beyond those of f16.
 void from_floats(std::span<const float> values, core::DType dtype, std::span<std::byte> out,
                  std::string_view who);
 

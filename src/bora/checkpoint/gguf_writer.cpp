@@ -96,12 +96,20 @@ std::uint64_t byte_size(const GgufTensor& t) {
 }
 
 // The scale is rounded to f16 where it is stored, not where the numbers are divided by it.
-void pack_q8_0(std::span<const float> values, std::string& out) {
+void pack_q8_0(std::span<const float> values, std::string& out, std::string_view who) {
   for (std::size_t at = 0; at < values.size(); at += kInABlock) {
     const auto block = values.subspan(at, kInABlock);
     float most = 0;
-    for (auto x : block) most = std::max(most, std::abs(x));
+    for (auto x : block) {
+      if (!std::isfinite(x))
+        fail(ErrorKind::NonFinite, "{}: holds {}, which Q8_0 has no number for\nhint: bf16 or f32", who, x);
+      most = std::max(most, std::abs(x));
+    }
     const float scale = most / 127.0F, inverse = scale > 0 ? 1.0F / scale : 0.0F;
+    if (scale >= 65520.0F)
+      fail(ErrorKind::Unsupported,
+           "{}: holds {} in magnitude, and the scales of Q8_0 are f16, up to 65504\nhint: bf16 or f32", who,
+           most);
     const auto half = float_to_half(scale);
     out.append(reinterpret_cast<const char*>(&half), sizeof half);
     for (auto x : block) out.push_back(static_cast<char>(static_cast<std::int8_t>(std::round(x * inverse))));
@@ -112,7 +120,7 @@ std::string packed(const GgufTensor& t, std::span<const float> values) {
   std::string out;
   out.reserve(byte_size(t));
   if (written_type(t) == GgufType::q8_0) {
-    pack_q8_0(values, out);
+    pack_q8_0(values, out, t.name);
     return out;
   }
   out.resize(byte_size(t));

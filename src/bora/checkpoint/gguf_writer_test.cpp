@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "bora/base/error.h"
@@ -77,6 +78,24 @@ TEST(GgufWriter, PacksBlocksWithAScale) {
   EXPECT_EQ(at<std::int8_t>(bytes, data + 3), 64) << "63.5, away from zero";
   EXPECT_EQ(at<std::int8_t>(bytes, data + 2 + 31), 32) << "31.75";
   EXPECT_EQ(at<std::uint16_t>(bytes, data + 34), 0) << "a block of zeros";
+}
+
+TEST(GgufWriter, WhatTheScaleOfABlockCannotHoldIsRefused) {
+  const auto refusal = [](float value) -> std::string {
+    std::vector<float> values(64, 0.0F);
+    values[40] = value;
+    try {
+      write_gguf(written_path(), {{}, {tensor("t", GgufType::q8_0, {1, 64}, values)}});
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(8e6F), "");
+  EXPECT_EQ(
+      refusal(-1e8F),
+      "t: holds 100000000 in magnitude, and the scales of Q8_0 are f16, up to 65504\nhint: bf16 or f32");
+  EXPECT_EQ(refusal(std::nanf("")), "t: holds nan, which Q8_0 has no number for\nhint: bf16 or f32");
 }
 
 TEST(GgufWriter, StoresOddRowsAsTheyAre) {

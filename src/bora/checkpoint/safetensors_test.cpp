@@ -372,6 +372,20 @@ TEST(Half, EveryValueSurvives) {
   }
 }
 
+TEST(Half, TensorsBeyondItAreRefused) {
+  std::vector<std::byte> out(4);
+  const auto store = [&](float value) -> std::string {
+    try {
+      from_floats(std::vector<float>{1, value}, core::DType::f16, out, "w");
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  for (const float fits : {65519.0f, -65504.0f, INFINITY, NAN}) EXPECT_EQ(store(fits), "");
+  EXPECT_EQ(store(-1e6f), "w: holds -1000000, and f16 goes up to 65504\nhint: bf16 or f32");
+}
+
 TEST(Half, RoundsToNearestEven) {
   EXPECT_EQ(half_to_float(0x0001), 0x1p-24f);
   EXPECT_EQ(half_to_float(0x3c00), 1.0f);

@@ -83,6 +83,10 @@ int export_files(const CacheFlags& flags) {
          flags.to);
   const auto written = store::export_tokens(*cache, flags.to, kind, {.seq_len = flags.seq_len});
   for (const auto& path : written) fmt::print("written: {}\n", path);
+  const auto rest = kind == store::TokenFiles::Tfrecord ? cache->num_tokens() % (flags.seq_len + 1) : 0;
+  if (rest > 0)
+    fmt::print("left out: the last {} tokens, fewer than a sequence of {} and its last target\n",
+               with_commas(rest), with_commas(flags.seq_len));
   return 0;
 }
 

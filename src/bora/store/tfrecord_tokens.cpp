@@ -291,6 +291,11 @@ std::vector<std::string> export_tfrecord(const TokenCache& cache, const std::str
                                          const ExportOptions& options) {
   if (options.seq_len < 1) fail(ErrorKind::Config, "export: sequences of {} tokens", options.seq_len);
   const std::int64_t length = options.seq_len + 1, sequences = cache.num_tokens() / length;
+  if (sequences == 0)
+    fail(ErrorKind::Config,
+         "export: the cache has {} tokens, fewer than one sequence of {} and its last target\n"
+         "hint: a smaller --seq_len",
+         cache.num_tokens(), options.seq_len);
   const std::string name = fmt::format("{}_{}.tfrecords", path, sequences);
   // The reader expects zlib where it sees this word; there the file is made in memory.
   const bool compress = name.find("zstd") != std::string::npos;

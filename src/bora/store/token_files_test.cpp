@@ -82,6 +82,17 @@ TEST_F(TokenFileTest, Raw) {
             "import: none.bin holds no token\nhint: look whether they are files of ids, and whole");
 }
 
+TEST_F(TokenFileTest, LessThanASequenceIsNoRecord) {
+  const auto cache = text();
+  EXPECT_EQ(
+      error_of(ErrorKind::Config,
+               [&] { export_tokens(*cache, folder_ / "t", TokenFiles::Tfrecord, {.seq_len = 1 << 20}); }),
+      fmt::format("export: the cache has {} tokens, fewer than one sequence of 1048576 and its last target\n"
+                  "hint: a smaller --seq_len",
+                  cache->num_tokens()));
+  EXPECT_FALSE(exists(folder_ / "t_0.tfrecords"));
+}
+
 TEST_F(TokenFileTest, EveryKindComesBackAsItWas) {
   for (const std::int64_t vocab : {258, 70000}) {
     const auto cache = text(vocab);
