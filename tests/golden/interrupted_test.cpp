@@ -231,6 +231,22 @@ void reseal(const std::string& checkpoint, const std::function<void(Json&)>& edi
   write_atomically(manifest_path, body + ",\n  \"hash\": \"" + hash128(as_bytes(body)).hex() + "\"\n}\n");
 }
 
+TEST(Interrupted, AFreshStartThatFailsGivesTheEarlierRunBack) {
+  const auto folder = small_project("fresh_fails");
+  ASSERT_EQ(run(folder, kShort).code, 0);
+  const auto before = read_text(folder + "/runs/run/step-4/manifest.json");
+  write_atomically(folder + "/bad.jsonl", "{\"text\": \"" + std::string(200, 'a') + "\"}\n{\"text\": \n");
+  auto bad = with(kShort, {"--fresh", "--data.configs.two.train_urls=[bad.jsonl]",
+                           "--data.num_validation_sequences=null", "--data.cache_dir=new"});
+  const auto failed = run(folder, bad);
+  EXPECT_NE(failed.code, 0);
+  EXPECT_THAT(failed.output,
+              AllOf(HasSubstr("bad.jsonl:2: "), HasSubstr("the earlier run is kept as runs/run.before-1"),
+                    HasSubstr("the earlier run is runs/run again")));
+  EXPECT_EQ(read_text(folder + "/runs/run/step-4/manifest.json"), before);
+  EXPECT_FALSE(exists(folder + "/runs/run.before-1"));
+}
+
 TEST(Interrupted, ImpossibleStatesAreRefused) {
   auto folder = small_project("resealed");
   std::vector<std::string> arguments = kShort;

@@ -15,6 +15,7 @@
 #include "bora/core/runtime.h"
 #include "bora/mesh/launch.h"
 #include "bora/run/dry_run.h"
+#include "bora/run/earlier_run.h"
 #include "bora/run/first_look.h"
 #include "bora/run/hooks/checkpoints.h"
 #include "bora/run/hooks/evaluation.h"
@@ -199,7 +200,9 @@ int start(Session& session, Checkpoints& checkpoints, const RunFlags& flags, con
 
 int train(Session& session, const LoadedConfig& loaded, const RunFlags& flags, const Preflight& found) {
   session.meet("preparing the data", kPatience);
-  Checkpoints checkpoints(session, flags);
+  std::optional<EarlierRun> earlier;  // comes back after the lock has gone
+  if (flags.fresh && session.is_first()) earlier.emplace(session.place().directory);
+  Checkpoints checkpoints(session);
   NewRun run(session);
   try {
     return start(session, checkpoints, flags, found, run);

@@ -7,7 +7,6 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/hash.h"
-#include "bora/base/log.h"
 #include "bora/base/output.h"
 #include "bora/base/trace.h"
 #include "bora/checkpoint/restore.h"
@@ -22,20 +21,6 @@ namespace bora::run {
 using checkpoint::RunEnd;
 
 namespace {
-
-void put_aside(const std::string& given) {
-  if (!exists(given)) return;
-  const auto parent = parent_path(given), directory = path_join(parent, base_name(given));
-  const checkpoint::RunLock lock(directory);  // not from under a process that writes there
-  for (int i = 1;; ++i) {
-    auto name = fmt::format("{}.before-{}", directory, i);
-    if (exists(name)) continue;
-    files().rename(directory, name);
-    files().sync_directory(parent);
-    log_info("the earlier run is kept as {}", name);
-    return;
-  }
-}
 
 // A run that starts over beside checkpoints would come to steps that it cannot save.
 void require_none(const std::string& directory) {
@@ -84,14 +69,13 @@ void require_same_adapters(nn::LanguageModel& model, const Json& state) {
 
 }  // namespace
 
-Checkpoints::Checkpoints(Session& session, const RunFlags& flags) : session_(session) {
+Checkpoints::Checkpoints(Session& session) : session_(session) {
   const auto& place = session.place();
   if (!session.is_first()) {
     part_writer_ = std::make_unique<checkpoint::AsyncWriter>(place.directory);
     return;
   }
   const auto& trainer = session.config().trainer;
-  if (flags.fresh) put_aside(place.directory);
   if (trainer.load_checkpoint == false) require_none(place.directory);
   checkpointer_ = std::make_unique<checkpoint::Checkpointer>(trainer.checkpointer, place.directory);
   continue_output_in(place.log());

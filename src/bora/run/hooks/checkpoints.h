@@ -9,7 +9,6 @@
 
 #include "bora/checkpoint/async_writer.h"
 #include "bora/checkpoint/checkpointer.h"
-#include "bora/run/flags.h"
 #include "bora/run/session.h"
 
 namespace bora::run {
@@ -17,9 +16,8 @@ namespace bora::run {
 /// The checkpoints of a run: restores the newest one, saves after steps as the rules say, and at the end.
 class Checkpoints final : public Hook {
  public:
-  /// Rank 0 opens the run's directory, and puts an earlier run aside where that is wished. Errors: Config
-  /// where trainer.load_checkpoint is false beside checkpoints.
-  Checkpoints(Session& session, const RunFlags& flags);
+  /// Rank 0 opens the run's directory. Errors: Config where trainer.load_checkpoint is false beside checkpoints.
+  explicit Checkpoints(Session& session);
 
   /// Goes on from the newest valid checkpoint, or begins with the weights that the configuration names.
   /// Collective. NotFound where trainer.load_checkpoint is true and there is none. `verified`: what this start has
