@@ -165,7 +165,8 @@ TEST_F(Speech, SaysWhatDoesNotFit) {
 
 TEST(WordErrorRate, OfFiles) {
   const auto folder = small_project("wer");
-  write_atomically(folder + "/said.txt", "the cat sat\non the mat\n");
+  write_atomically(folder + "/said.txt",
+                   "\xef\xbb\xbfthe cat sat\non the mat\n");  // with a mark of byte order
   write_atomically(folder + "/heard.jsonl", "{\"text\": \"the bat sat down\"}\n\n{\"text\": \"on mat\"}\n");
   const auto told = run(folder, {"wer", "said.txt", "heard.jsonl"});
   EXPECT_EQ(told.code, 0);

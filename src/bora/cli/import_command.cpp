@@ -228,7 +228,9 @@ int run_export(const Arguments& arguments) {
     push.run(opened.directory, to);
     return 0;
   }
-  if (exists(to) && !exists(path_join(to, peft ? "adapter_config.json" : "config.json"))) {
+  const auto there = files().info(to);
+  const bool is_empty = there && there->is_directory && files().list(to).empty();
+  if (there && !is_empty && !exists(path_join(to, peft ? "adapter_config.json" : "config.json"))) {
     fail(ErrorKind::Usage, "export: {} exists and is no export\nhint: choose another directory", to);
   }
   if (peft)

@@ -18,7 +18,10 @@ namespace {
 std::vector<std::string> read_texts(const std::string& path, const std::string& key) {
   const bool json = path.ends_with(".jsonl");
   const auto all = read_text(path);
-  auto lines = split(all, '\n');
+  constexpr std::string_view kMark = "\xef\xbb\xbf";  // of byte order: no part of the first word
+  std::string_view text = all;
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  auto lines = split(text, '\n');
   if (!lines.empty() && lines.back().empty()) lines.pop_back();  // after the last line end
   std::vector<std::string> out;
   std::int64_t number = 0;

@@ -130,6 +130,18 @@ std::string misfit(const LmConfig& config, std::optional<std::int64_t> vocab, co
   });
 }
 
+std::string other_adapters(const LmConfig& config, std::optional<std::int64_t> vocab,
+                           const std::string& from) {
+  const auto there = state_of(from).value("lora", Json());
+  std::string out;
+  with_shape_model(config, vocab ? *vocab : vocab_of(from), [&](nn::LanguageModel& model) {
+    const auto here = record_of_adapters(model);
+    if (!same_adapters(here, there))
+      out = fmt::format("{} here, {} in {}", describe_adapters(here), describe_adapters(there), from);
+  });
+  return out;
+}
+
 std::string misfit_of_state(const LmConfig& config, std::optional<std::int64_t> vocab,
                             const std::string& from) {
   return misfit_of_shapes(config, vocab, from, [&](nn::LanguageModel& model) {

@@ -34,6 +34,10 @@ Json model_of_checkpoint(const std::string& checkpoint);
 /// training alone are left out.
 std::vector<std::string> other_function(const Json& here, const Json& there);
 
+/// How the adapters of a run differ from those of the checkpoint that it goes on from; "": they do not.
+std::string other_adapters(const LmConfig& config, std::optional<std::int64_t> vocab,
+                           const std::string& checkpoint);
+
 /// The same of the optimizer's state, which a run that goes on takes up.
 std::string misfit_of_state(const LmConfig& config, std::optional<std::int64_t> vocab,
                             const std::string& checkpoint);

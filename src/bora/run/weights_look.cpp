@@ -109,6 +109,9 @@ void look_at_fit(const LmConfig& config, std::optional<std::int64_t> vocab, cons
                           fmt::format("{}: {}, and its arrays would compute something else; put the type "
                                       "back, {}",
                                       checkpoint, wrong, kOthers));
+    wrong = other_adapters(config, vocab, checkpoint);
+    if (!wrong.empty())
+      return problems.add("lora", fmt::format("other adapters: {}; put the keys back, {}", wrong, kOthers));
     wrong = misfit(config, vocab, checkpoint, /*begins=*/false);
     if (!wrong.empty())
       problems.add("model", fmt::format("{}: {}; put the model back, {}", directory, wrong, kOthers));
