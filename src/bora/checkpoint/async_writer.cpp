@@ -51,7 +51,18 @@ void AsyncWriter::join() {
 
 void AsyncWriter::wait() {
   join();
+  has_failed_ = false;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+std::string AsyncWriter::settle() {
+  try {
+    wait();
+  } catch (const std::exception& e) {
+    const std::string text = e.what();
+    return text.substr(0, text.find('\n'));
+  }
+  return "";
 }
 
 void AsyncWriter::reserve(std::uint64_t bytes) {
@@ -109,6 +120,7 @@ SaveStall AsyncWriter::save(const CheckpointContent& content,
       if (committed) committed(manifest);
     } catch (...) {
       error_ = std::current_exception();
+      has_failed_ = true;
     }
     write_seconds_ = monotonic_seconds() - start;
   });

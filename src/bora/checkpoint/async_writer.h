@@ -40,6 +40,10 @@ class AsyncWriter {
   SaveStall save(const CheckpointContent& content, std::function<void(const Manifest&)> committed = {});
   /// Returns once nothing is being written.
   void wait();
+  /// The same, and gives what failed instead of throwing it: empty if nothing did.
+  std::string settle();
+  /// Whether what was written last has failed, which the next call above will tell. Does not wait.
+  bool has_failed() const { return has_failed_; }
 
   double last_write_seconds() const { return write_seconds_; }  ///< of the last finished save; after wait()
   std::uint64_t snapshot_bytes() const { return capacity_; }
@@ -52,7 +56,7 @@ class AsyncWriter {
   SaveOptions options_;
   std::unique_ptr<std::byte[]> snapshot_;
   std::uint64_t capacity_ = 0;
-  std::atomic<bool> given_up_{false};
+  std::atomic<bool> given_up_{false}, has_failed_{false};
   std::thread thread_;
   std::exception_ptr error_;  // written by the thread, read after joining it
   double write_seconds_ = 0;

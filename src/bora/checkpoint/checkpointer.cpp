@@ -31,7 +31,11 @@ std::optional<Restored> Checkpointer::restore(std::span<const CheckpointArray> p
 
 SaveDecision Checkpointer::on_step(std::int64_t step, const std::function<CheckpointContent()>& content,
                                    RunEnd end) {
-  const SaveDecision decision = policy_.decide(step, clock_(), end);
+  SaveDecision decision = policy_.decide(step, clock_(), end);
+  tell_failure();
+  const bool again = (decision != SaveDecision::None || end != RunEnd::None) && settle_failure();
+  if (again && decision == SaveDecision::None)  // this very step, perhaps
+    decision = end == RunEnd::Finished ? SaveDecision::Permanent : SaveDecision::Temporary;
   if (decision != SaveDecision::None) {
     CheckpointContent what = content();
     what.step = step;
@@ -39,12 +43,29 @@ SaveDecision Checkpointer::on_step(std::int64_t step, const std::function<Checkp
     stall_ = writer_.save(what, [this, step](const Manifest&) { after_commit(step); });
     total_stall_ += stall_.total();
     policy_.saved(step, clock_());
+    last_saved_ = step;
   }
-  if (end != RunEnd::None) wait();
+  if (again || end != RunEnd::None) wait();
   // Saved by time, or by a stop, at this very step: now it is to stay.
   const std::string path = path_join(run_directory(), checkpoint_name(step));
   if (end == RunEnd::Finished && decision == SaveDecision::None && exists(path)) make_permanent(path);
   return decision;
+}
+
+// At once, however far the next save is.
+void Checkpointer::tell_failure() {
+  if (!writer_.has_failed() || failure_is_told_) return;
+  failure_is_told_ = true;
+  log_warning("{} was not saved; the next save says why if it fails too", checkpoint_name(last_saved_));
+}
+
+bool Checkpointer::settle_failure() {
+  const auto why = writer_.settle();
+  failure_is_told_ = false;
+  if (why.empty()) return false;
+  log_warning("{} was not saved ({}); the state is saved as it is now", checkpoint_name(last_saved_), why);
+  clean_leftovers(run_directory());  // what the failed one may have left takes room
+  return true;
 }
 
 void Checkpointer::wait() { writer_.wait(); }

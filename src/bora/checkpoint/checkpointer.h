@@ -39,7 +39,9 @@ class Checkpointer {
                                   const RestoreOptions& options = {});
 
   /// Saves if the rules or the end of the run say so (the end: waits until it is written); `content` is
-  /// called only then. Returns what was decided. Throws what an earlier save in the background failed with.
+  /// called only then. Returns what was decided. Where an earlier save in the background has failed, a warning says so
+  /// at the next step, and the next save, or the end, writes the state as it is then and waits for it; only if that fails
+  /// too its error is thrown.
   SaveDecision on_step(std::int64_t step, const std::function<CheckpointContent()>& content,
                        RunEnd end = RunEnd::None);
   void wait();
@@ -50,6 +52,8 @@ class Checkpointer {
 
  private:
   void after_commit(std::int64_t step);
+  void tell_failure();
+  bool settle_failure();
 
   CheckpointerConfig config_;
   RunLock lock_;
@@ -58,6 +62,8 @@ class Checkpointer {
   std::vector<std::int64_t> spared_;  // temporary ones of earlier attempts, if they are to stay
   SaveStall stall_;
   double total_stall_ = 0;
+  std::int64_t last_saved_ = 0;  // the step
+  bool failure_is_told_ = false;
   AsyncWriter writer_;  // last: its thread uses the rest
 };
 

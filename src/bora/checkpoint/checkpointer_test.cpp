@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "bora/base/fault_files.h"
 #include "bora/checkpoint/test_files.h"
 
@@ -289,6 +292,45 @@ TEST(AsyncWriter, WritesWhatTheArraysHeldAtTheCall) {
   restore_checkpoint(folder / "step-1", live.parameters(), live.optimizer());
   EXPECT_TRUE(live.equals(TinyRun(1)));
   EXPECT_EQ(writer.snapshot_bytes(), 4u * 2 * (320 + 8));
+}
+
+TEST(Checkpointer, AFailedSaveTakesNoLaterOneWithIt) {
+  Folder folder;
+  double now = 0;
+  Trainer t(config({}, {{2, {}}}), folder.path(), now);
+  const auto step = [&](std::int64_t n, RunEnd end = RunEnd::None) {
+    t.checkpointer.on_step(n, [&] { return t.run.content(n); }, end);
+  };
+  const auto block = [&](const std::string& name) {
+    files().make_directories(folder / name);
+    write_file(folder / (name + "/x"), "in the way");
+  };
+  testing::internal::CaptureStderr();
+  block("step-2");
+  step(2);
+  step(4);
+  EXPECT_THAT(steps_in(folder.path()), ElementsAre(4)) << "written before on_step returns";
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("warning: step-2 was not saved (while saving step-2: "));
+  block("step-6");
+  step(6);
+  EXPECT_THAT(error_of([&] { step(6, RunEnd::Finished); }), HasSubstr("step-6 exists"));
+  block("step-8");
+  step(8);
+  EXPECT_THAT(error_of([&] { t.checkpointer.wait(); }), HasSubstr("step-8 exists"));
+  block("step-10");
+  step(10);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 200; ++i) {
+    step(11);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "bora: warning: step-10 was not saved; the next save says why if it fails too\n")
+      << "at once, and once";
+  remove_all(folder / "step-10");
+  step(10, RunEnd::Finished);
+  EXPECT_THAT(steps_in(folder.path()), ElementsAre(4, 10)) << "the last state is not lost";
 }
 
 TEST(AsyncWriter, ErrorsSurfaceAtTheNextCall) {

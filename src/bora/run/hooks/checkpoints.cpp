@@ -7,6 +7,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/hash.h"
+#include "bora/base/log.h"
 #include "bora/base/output.h"
 #include "bora/base/trace.h"
 #include "bora/checkpoint/restore.h"
@@ -170,6 +171,9 @@ void Checkpoints::follow(RunEnd end) {
   session_.workers().broadcast(0, {&due, 1});
   if (due != std::byte{0}) {
     check(session_.trainer().next_step());
+    const auto failed = part_writer_->settle();
+    if (!failed.empty())
+      log_warning("a part of a checkpoint was not saved ({}); the next one is written", failed);
     if (session_.model().distributed()) part_writer_->save(content());
   }
   if (end != RunEnd::None) part_writer_->wait();
