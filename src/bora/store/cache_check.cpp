@@ -57,16 +57,21 @@ void check_settings(const std::string& directory, const Ledger& present, const L
 /// Reads the finished shards' sources again, as they are now.
 void check_content(const std::string& directory, const Ledger& present, const Ledger& wanted) {
   const auto plan = plan_shards(wanted.sources, present.shard_bytes);
-  const auto changed = [&](const Segment& segment) {
-    return std::find(present.sources.begin(), present.sources.end(), segment.source) == present.sources.end();
+  // Place by place: files of one size that have changed places are all there, and their text is not.
+  const auto before = plan_shards(present.sources, present.shard_bytes);
+  const auto is_same = [](const Segment& a, const Segment& b) {
+    return a.source == b.source && a.begin == b.begin && a.end == b.end;
   };
   parallel_for(static_cast<std::int64_t>(present.shards.size()), [&](std::int64_t i) {
     const ShardRecord& shard = present.shards[static_cast<std::size_t>(i)];
     const auto& segments = plan.at(static_cast<std::size_t>(shard.index));
-    const auto first = std::find_if(segments.begin(), segments.end(), changed);
-    if (first == segments.end() || hash_source(segments) == shard.source) return;
-    differs(directory,
-            fmt::format("the content of {} has changed since the cache was made", first->source.path));
+    const auto& then = before.at(static_cast<std::size_t>(shard.index));
+    const auto first =
+        std::mismatch(segments.begin(), segments.end(), then.begin(), then.end(), is_same).first;
+    if ((first == segments.end() && segments.size() == then.size()) || hash_source(segments) == shard.source)
+      return;
+    differs(directory, fmt::format("the content of {} has changed since the cache was made",
+                                   (first == segments.end() ? segments.back() : *first).source.path));
   });
 }
 

@@ -273,6 +273,16 @@ TEST_F(Cache, MismatchesSayWhatDiffers) {
                         folder_ / "c", sources_.back(), hint()));
 }
 
+// Pieces of one size, as split -b makes them.
+TEST_F(Cache, SourcesInAnotherOrderAreOtherText) {
+  const std::vector<std::string> pieces = {folder_.write("a.txt", "first piece"),
+                                           folder_.write("b.txt", "other piece")};
+  build_cache(folder_ / "c", pieces, ByteProcessor());
+  EXPECT_THAT(mismatch(ByteProcessor(), {pieces[1], pieces[0]}),
+              HasSubstr(fmt::format("the content of {} has changed since the cache was made", pieces[1])));
+  EXPECT_NO_THROW(build_cache(folder_ / "c", pieces, ByteProcessor()));
+}
+
 TEST_F(Cache, MovedOrTouchedSourcesAreAccepted) {
   build("c");
   const auto tokens = hash128(read_text(tokens_path(folder_ / "c", 0)));
