@@ -68,7 +68,9 @@ int run_launch(const Arguments& arguments) {
   const auto train = parse_train_arguments(rest);
   auto loaded = run::load_run(train.paths, train.overrides, run::MissingModel::Recorded);
   outlive_readers();
-  continue_output_in(run::place_or_problem(loaded).log());
+  const auto place = run::place_or_problem(loaded);
+  continue_output_in(place.log());
+  launch.run_directory = place.directory;
   return run::launch(std::move(launch), train.flags.quiet || train.flags.json);
 }
 

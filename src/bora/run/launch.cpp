@@ -13,6 +13,7 @@
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
+#include "bora/base/file.h"
 #include "bora/base/output.h"
 #include "bora/base/secrets.h"
 #include "bora/base/shell_words.h"
@@ -62,6 +63,7 @@ class Launch {
   int operator()() {
     mpirun_ = mpirun_path();
     auto workers = arguments_.workers;
+    const auto earlier = files().info(arguments_.run_directory);
     for (std::int64_t attempt = 0;; ++attempt) {
       const int code = attempt_with(workers);
       const auto end = end_of_attempt(code, asked_);
@@ -73,13 +75,18 @@ class Launch {
       if (arguments_.workers_on_restart > 0) workers = arguments_.workers_on_restart;
       say(fmt::format("{}; restart {} of {} with {}", what_happened(code), attempt + 1, arguments_.restarts,
                       count(workers)));
-      // The run once put aside is not put aside again.
-      std::erase(arguments_.command, "--fresh");
+      if (!is_there(earlier)) std::erase(arguments_.command, "--fresh");
       if (const auto signal = supervision_.pause(kBetweenAttempts)) return stopped();
     }
   }
 
  private:
+  // An earlier run that no attempt has put aside yet; once it is, what there is is the new run's.
+  bool is_there(const std::optional<FileInfo>& earlier) const {
+    const auto now = files().info(arguments_.run_directory);
+    return earlier && now && now->same_file(*earlier);
+  }
+
   static constexpr double kBetweenAttempts = 1;  // seconds, for what the lost workers held to become free
 
   static std::string count(std::int64_t workers) {

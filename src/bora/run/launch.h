@@ -16,6 +16,7 @@ struct LaunchArguments {
   std::string hosts;
   bool no_pin = false, verbose = false;
   std::vector<std::string> command;  ///< "train", its files and flags
+  std::string run_directory = {};    ///< of what is trained; "": nothing is
 };
 /// The cores that this process sees and those that it may use: mpirun pins to any that are there.
 struct Cores {
