@@ -5,7 +5,13 @@
 #include <fmt/core.h>
 
 #include "bora/base/file.h"
+#include "bora/base/hash.h"
 #include "bora/base/json.h"
+#include "bora/checkpoint/checkpoint.h"
+#include "bora/data/formats.h"
+#include "bora/run/debian_text.h"
+#include "bora/store/format.h"
+#include "bora/store/urls.h"
 #include "bora/tokenize/tokenizer.h"
 
 namespace bora::run {
@@ -20,10 +26,37 @@ Json settings_of(const data::TrainTokenizerConfig& c) {
           {"character_coverage", c.character_coverage}};
 }
 
+constexpr const char* kTexts = "texts";
+
+// A hash of the files' names, sizes and times; of those elsewhere, of their addresses.
+std::string texts_of(const data::DataConfig& data) {
+  Json all = Json::array();
+  for (const auto& [name, source] : data.sources()) {
+    Json texts = {name, source.id.value_or(""), source.format.type,
+                  data::text_format(source.format).text_key};
+    std::vector<std::string> here;
+    for (const auto& url : source.urls(store::Split::Train)) {
+      texts.push_back(url);
+      if (!store::remote_scheme(url) && !is_debian_text(url)) here.push_back(url);
+    }
+    for (const auto& file : store::look_up_sources(store::find_files(here, store::Split::Train).files))
+      texts.push_back({file.path, file.size, file.modified});
+    all.push_back(std::move(texts));
+  }
+  return hash128(as_bytes(all.dump())).hex();
+}
+
 }  // namespace
 
-bool is_kept(const std::string& directory, const data::TrainTokenizerConfig& wanted) {
-  return exists(path_join(directory, "tokenizer.json")) && changed_settings(directory, wanted).empty();
+bool is_kept(const std::string& directory, const data::DataConfig& data) {
+  if (!exists(path_join(directory, "tokenizer.json")) ||
+      !changed_settings(directory, *data.train_tokenizer).empty())
+    return false;
+  const auto path = settings_path(directory);
+  if (!checkpoint::committed_checkpoints(parent_path(directory)).empty()) return true;
+  if (!exists(path)) return false;
+  const auto before = parse_json(read_text(path), path);
+  return before.is_object() && before.value(kTexts, "") == texts_of(data);
 }
 
 std::vector<std::string> changed_settings(const std::string& directory,
@@ -43,8 +76,10 @@ std::vector<std::string> changed_settings(const std::string& directory,
   return changed;
 }
 
-void write_settings(const std::string& directory, const data::TrainTokenizerConfig& trained) {
-  write_atomically(settings_path(directory), settings_of(trained).dump(2) + "\n");
+void write_settings(const std::string& directory, const data::DataConfig& data) {
+  auto settings = settings_of(*data.train_tokenizer);
+  settings[kTexts] = texts_of(data);
+  write_atomically(settings_path(directory), settings.dump(2) + "\n");
 }
 
 }  // namespace bora::run

@@ -9,9 +9,10 @@
 
 namespace bora::run {
 
-/// Whether a tokenizer lies in `directory` that was trained as `wanted` says. One from before its settings were written
-/// down is taken for that unless it has more pieces.
-bool is_kept(const std::string& directory, const data::TrainTokenizerConfig& wanted);
+/// Whether a tokenizer lies in `directory`, a run's folder `tokenizer`, that was trained as `data.train_tokenizer` says.
+/// Beside a checkpoint its settings alone count, and one from before they were written down is taken for that unless it
+/// has more pieces. Without one the texts must be the same files, too: names, sizes and times.
+bool is_kept(const std::string& directory, const data::DataConfig& data);
 
 /// What of a kept tokenizer's settings is not as `wanted`: "vocab_size 300 -> 400". Corruption, naming the file, where
 /// they cannot be read.
@@ -19,6 +20,6 @@ std::vector<std::string> changed_settings(const std::string& directory,
                                           const data::TrainTokenizerConfig& wanted);
 
 /// Writes them down beside the tokenizer.
-void write_settings(const std::string& directory, const data::TrainTokenizerConfig& trained);
+void write_settings(const std::string& directory, const data::DataConfig& data);
 
 }  // namespace bora::run

@@ -12,40 +12,59 @@ namespace bora::run {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 class KeptTokenizer : public testing::Test {
  protected:
   void SetUp() override {
-    remove_all(folder_);
-    wanted_.vocab_size = 300;
+    remove_all(run_);
+    files().make_directories(folder_);
+    write_atomically(path_join(run_, "a.txt"), "one text");
+    data_.single.train_urls = {path_join(run_, "a.txt")};
+    data_.train_tokenizer = data::TrainTokenizerConfig();
+    data_.train_tokenizer->vocab_size = 300;
   }
-  void TearDown() override { remove_all(folder_); }
+  void TearDown() override { remove_all(run_); }
   void keep() const { Tokenizer::from_json(tokenize::kTiny).save(folder_); }
+  void save_checkpoint() const {
+    files().make_directories(path_join(run_, "step-1"));
+    write_atomically(path_join(run_, "step-1/manifest.json"), "{}");
+  }
 
-  const std::string folder_ = testing::TempDir() + "bora_kept_tokenizer";
-  data::TrainTokenizerConfig wanted_;
+  const std::string run_ = testing::TempDir() + "bora_kept_tokenizer", folder_ = path_join(run_, "tokenizer");
+  data::DataConfig data_;
 };
 
 TEST_F(KeptTokenizer, IsThatOfItsSettingsAlone) {
-  EXPECT_FALSE(is_kept(folder_, wanted_));
+  EXPECT_FALSE(is_kept(folder_, data_));
   keep();
-  write_settings(folder_, wanted_);
-  EXPECT_TRUE(is_kept(folder_, wanted_));
-  wanted_.vocab_size = 400;
-  wanted_.kind = "unigram";
-  EXPECT_FALSE(is_kept(folder_, wanted_));
-  EXPECT_THAT(changed_settings(folder_, wanted_),
+  write_settings(folder_, data_);
+  EXPECT_TRUE(is_kept(folder_, data_));
+  data_.train_tokenizer->vocab_size = 400;
+  data_.train_tokenizer->kind = "unigram";
+  EXPECT_FALSE(is_kept(folder_, data_));
+  EXPECT_THAT(changed_settings(folder_, *data_.train_tokenizer),
               ElementsAre(R"(kind "bpe" -> "unigram")", "vocab_size 300 -> 400"));
+}
+
+// A start before the first checkpoint may have had other texts.
+TEST_F(KeptTokenizer, IsThatOfItsTextsUntilThereIsACheckpoint) {
+  keep();
+  write_settings(folder_, data_);
+  write_atomically(path_join(run_, "a.txt"), "another text");
+  EXPECT_FALSE(is_kept(folder_, data_));
+  save_checkpoint();
+  EXPECT_TRUE(is_kept(folder_, data_));
 }
 
 TEST_F(KeptTokenizer, OfBeforeItsSettingsWereWrittenDown) {
   keep();
-  EXPECT_TRUE(is_kept(folder_, wanted_));
-  wanted_.vocab_size = 1;
-  EXPECT_FALSE(is_kept(folder_, wanted_));
+  EXPECT_FALSE(is_kept(folder_, data_)) << "a start was killed here";
+  save_checkpoint();
+  EXPECT_TRUE(is_kept(folder_, data_));
+  data_.train_tokenizer->vocab_size = 1;
+  EXPECT_FALSE(is_kept(folder_, data_));
   write_atomically(path_join(folder_, "trained_with.json"), "[]");
-  EXPECT_FALSE(is_kept(folder_, wanted_)) << "no settings are these";
+  EXPECT_FALSE(is_kept(folder_, data_)) << "no settings are these";
 }
 
 }  // namespace

@@ -162,11 +162,11 @@ TrainedTokenizer learn(const data::DataConfig& config, TokenizerTrainerConfig tr
 }
 
 // Only a run must keep it; whoever looks at its data where nothing may be written need not.
-void keep_tokenizer(const Tokenizer& tokenizer, const data::TrainTokenizerConfig& trained,
-                    const std::string& directory, bool must_be_kept) {
+void keep_tokenizer(const Tokenizer& tokenizer, const data::DataConfig& config, const std::string& directory,
+                    bool must_be_kept) {
   try {
     tokenizer.save(directory);
-    write_settings(directory, trained);
+    write_settings(directory, config);
   } catch (const Error& e) {
     if (must_be_kept || e.kind() != ErrorKind::Io) throw;
     const std::string text = e.what();
@@ -180,7 +180,7 @@ void keep_tokenizer(const Tokenizer& tokenizer, const data::TrainTokenizerConfig
 Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& directory,
                           track::Console& console, bool must_be_kept) {
   const data::TrainTokenizerConfig& wanted = *config.train_tokenizer;
-  if (is_kept(directory, wanted)) {
+  if (is_kept(directory, config)) {
     auto tokenizer = Tokenizer::load(directory);
     console.fact("tokenizer",
                  fmt::format("{} pieces, from {}", with_commas(tokenizer.vocab_size()), directory));
@@ -192,7 +192,7 @@ Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& dir
   trainer.min_frequency = wanted.min_frequency;
   trainer.character_coverage = wanted.character_coverage;
   auto trained = learn(config, trainer, console);
-  keep_tokenizer(trained.tokenizer, wanted, directory, must_be_kept);
+  keep_tokenizer(trained.tokenizer, config, directory, must_be_kept);
   console.progress(
       "tokenizer", 1, 1,
       fmt::format("trained: {}, {} pieces", wanted.kind == "bpe" ? "byte-level BPE" : wanted.kind,
