@@ -357,7 +357,7 @@ TEST(RematPolicy, BindReportsAWrongValue) {
   }
   for (const auto& [value, shown] : {std::pair{"null", "null"}, {"[full]", "a list"}})
     EXPECT_THAT(bound(value),
-                testing::HasSubstr(std::string(": ") + shown + " is not one of true, false, full"));
+                ::testing::HasSubstr(std::string(": ") + shown + " is not one of true, false, full"));
 }
 
 TEST(RematPolicy, WritesWhatItReads) {
