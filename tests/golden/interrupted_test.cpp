@@ -247,6 +247,40 @@ TEST(Interrupted, AFreshStartThatFailsGivesTheEarlierRunBack) {
   EXPECT_FALSE(exists(folder + "/runs/run.before-1"));
 }
 
+// Hours of work, perhaps, that the next start goes on with.
+TEST(Interrupted, AFailedStartLeavesTheTokensThatItMade) {
+  const auto folder = small_project("tokens_stay");
+  write_atomically(folder + "/bad.jsonl", "{\"text\": \"" + std::string(200, 'a') + "\"}\n{\"text\": \n");
+  ASSERT_EQ(run(folder, {"train-tokenizer", "one.txt", "--vocab_size", "300", "--out", "tok"}).code, 0);
+  write_atomically(
+      folder + "/sets.yaml",
+      "data:\n  configs: {one: {train_urls: [one.txt]}, two: {train_urls: [bad.jsonl]}}\n"
+      "  tokenizer: tok\n  cache_dir: runs/run/cache\n"
+      "model: {type: gpt2, seq_len: 32, hidden_dim: 32, num_heads: 4, num_layers: 1}\n"
+      "trainer: {id: run, num_train_steps: 2, train_batch_size: 2, checkpointer: {base_path: runs}}\n");
+  const auto failed = run(folder, {"train", "sets.yaml"});
+  EXPECT_NE(failed.code, 0);
+  EXPECT_THAT(failed.output, AllOf(HasSubstr("waiting for all of it"), HasSubstr("bad.jsonl:2: ")));
+  EXPECT_TRUE(exists(folder + "/runs/run/cache/one/train/ledger.json")) << failed.output;
+  EXPECT_FALSE(exists(folder + "/runs/run/config.yaml"));
+}
+
+// Without its record nobody knows which keys have changed, but the checkpoint knows whether any has.
+TEST(Interrupted, ARunWithoutItsRecordGoesOnAsItWasAlone) {
+  const auto folder = small_project("no_record");
+  ASSERT_EQ(run(folder, with(kShort, {"--trainer.stop_at_step=2"})).code, 75);
+  write_atomically(folder + "/runs/run/config.yaml", "{[");
+  const auto other = with(kShort, {"--trainer.stop_at_step=3", "--optimizer.learning_rate=1e-3"});
+  const auto refused = run(folder, other);
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("runs/run/config.yaml is missing or cannot be read, and the "
+                                        "configuration is another than that of step 2"));
+  EXPECT_EQ(run(folder, with(kShort, {"--trainer.stop_at_step=3"})).code, 2) << "another configuration, too";
+  EXPECT_THAT(
+      run(folder, with(kShort, {"--trainer.stop_at_step=3", "--accept_changes", "--dry_run"})).output,
+      AllOf(HasSubstr("warning     runs/run/config.yaml is missing"), HasSubstr("ok          nothing")));
+}
+
 TEST(Interrupted, ImpossibleStatesAreRefused) {
   auto folder = small_project("resealed");
   std::vector<std::string> arguments = kShort;

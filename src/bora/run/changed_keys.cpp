@@ -7,6 +7,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/text.h"
 
 namespace bora::run {
 namespace {
@@ -23,13 +24,49 @@ constexpr std::array<std::string_view, 10> kHarmless = {"cache_dir",
                                                         "ignore_token_id",
                                                         "tags"};
 
-std::string_view last_part(std::string_view key) { return key.substr(key.rfind('.') + 1); }
+// Where these stand: names of data sets may be called like them.
+bool is_harmless(std::string_view key, const data::DataConfig& data) {
+  const auto is_one = [&](std::string_view rest) {
+    constexpr std::string_view kFormat = "format.";
+    if (rest.starts_with(kFormat)) rest.remove_prefix(kFormat.size());
+    return std::find(kHarmless.begin(), kHarmless.end(), rest) != kHarmless.end();
+  };
+  for (const auto& [name, source] : data.configs)
+    if (const auto prefix = "data.configs." + name + "."; key.starts_with(prefix))
+      return is_one(key.substr(prefix.size()));
+  return is_one(key.substr(std::string_view("data.").size()));
+}
+
+// A cache of ids without a text is the data itself.
+bool is_of_ids(std::string_view key, const data::DataConfig& data) {
+  const bool of_all = key == "data.cache_dir";
+  for (const auto& [name, source] : data.sources())
+    if (source.urls(store::Split::Train).empty() && !source.id &&
+        (of_all ? !source.cache_dir.has_value() : key == "data.configs." + name + ".cache_dir"))
+      return true;
+  return false;
+}
+
+// Sequences of a mixture are dealt by the order of its data sets.
+void add_order(const data::DataConfig& before, const data::DataConfig& after,
+               std::vector<ConfigChange>& changes) {
+  const auto names = [](const data::DataConfig& of, const data::DataConfig& other) {
+    std::vector<std::string> out;
+    for (const auto& [name, source] : of.configs)
+      if (std::any_of(other.configs.begin(), other.configs.end(),
+                      [&](const auto& set) { return set.first == name; }))
+        out.push_back(name);
+    return out;
+  };
+  const auto was = names(before, after), is = names(after, before);
+  if (was != is) changes.push_back({"data.configs", join(was), join(is)});
+}
 
 }  // namespace
 
-std::vector<ConfigChange> changed_keys(const std::string& run_directory, const LmConfig& now) {
+std::optional<std::vector<ConfigChange>> changed_keys(const std::string& run_directory, const LmConfig& now) {
   const auto file = path_join(run_directory, "config.yaml");
-  if (!exists(file)) return {};
+  if (!exists(file)) return std::nullopt;
   try {
     ConfigTree recorded, before, after;
     recorded.merge_file(file);
@@ -39,14 +76,15 @@ std::vector<ConfigChange> changed_keys(const std::string& run_directory, const L
     before.merge_file(file);
     after.merge_text(resolved_text(now), "this start");
     auto changes = config_changes(before, after);
+    add_order(earlier.data, now.data, changes);
     // Records of before had the default of a key that the tokenizer to be trained takes the place of.
     if (now.data.train_tokenizer && earlier.data.train_tokenizer)
       std::erase_if(changes, [](const ConfigChange& change) { return change.key == "data.tokenizer"; });
     // Where a run is found by another name, it is the same run.
     std::erase_if(changes, [](const ConfigChange& change) { return change.key == "trainer.id"; });
     return changes;
-  } catch (const Error&) {  // a damaged record is no reason not to go on
-    return {};
+  } catch (const Error&) {  // a damaged record
+    return std::nullopt;
   }
 }
 
@@ -56,7 +94,7 @@ bool decides_data_order(std::string_view key, const LmConfig& now) {
   if (key.starts_with("trainer.train_batch_size")) return true;
   if (!key.starts_with("data.")) return false;
   if (key.starts_with("data.train_tokenizer.")) return true;
-  return std::find(kHarmless.begin(), kHarmless.end(), last_part(key)) == kHarmless.end();
+  return is_of_ids(key, now.data) || !is_harmless(key, now.data);
 }
 
 }  // namespace bora::run

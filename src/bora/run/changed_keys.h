@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // What a run that goes on is told that it was not told before.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,10 +12,10 @@
 
 namespace bora::run {
 
-/// Keys of `now` that the last start of the run in a directory had otherwise, by its config.yaml; of a run
-/// without one, or with one that cannot be read, none. What an older program did not know counts as its
-/// default.
-std::vector<ConfigChange> changed_keys(const std::string& run_directory, const LmConfig& now);
+/// Keys of `now` that the last start of the run in a directory had otherwise, by its config.yaml; nothing where there is
+/// none, or it cannot be read. What an older program did not know counts as its default. Data sets in another order, by
+/// which a mixture deals their sequences, are a change of `data.configs`.
+std::optional<std::vector<ConfigChange>> changed_keys(const std::string& run_directory, const LmConfig& now);
 
 /// Whether a change of this key gives later steps other batches than the run would have had: some text would
 /// be read twice and some never. False for what concerns evaluation and places.

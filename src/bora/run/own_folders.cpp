@@ -34,20 +34,19 @@ std::vector<std::string> names_in(const std::string& directory) {
   return info && info->is_directory ? files().list(directory) : std::vector<std::string>();
 }
 
-// Also where it is not there yet; "runs/run/" is "runs/run".
-std::filesystem::path real_place(const std::string& path) {
-  std::error_code error;
-  auto place = std::filesystem::weakly_canonical(path, error);
-  if (error) return path;
-  return place.has_filename() ? place : place.parent_path();
-}
-
 bool is_same_folder(const std::string& a, const std::string& b) {
   const auto first = files().info(a), second = files().info(b);
   return first && second ? first->same_file(*second) : real_place(a) == real_place(b);
 }
 
 }  // namespace
+
+std::string real_place(const std::string& path) {
+  std::error_code error;
+  const auto place = std::filesystem::weakly_canonical(path, error);
+  if (error) return path;
+  return place.has_filename() ? place : place.parent_path();
+}
 
 std::optional<ConfigProblem> moved_run(const LoadedConfig& loaded, const RunPlace& place) {
   const auto& file = loaded.first_file;

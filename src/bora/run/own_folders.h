@@ -20,6 +20,9 @@ std::optional<ConfigProblem> moved_run(const LoadedConfig& loaded, const RunPlac
 /// exports, this run's or another's, or the same one twice.
 std::vector<ConfigProblem> exports_among_steps(const LmConfig& config, const RunPlace& place);
 
+/// A path without links, and without a last slash; also of what is not there yet.
+std::string real_place(const std::string& path);
+
 /// What a folder for a run holds that no run has; "" where there is none, it is empty, or a run's.
 std::string why_no_run(const std::string& directory);
 

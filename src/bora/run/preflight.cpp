@@ -12,6 +12,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/hash.h"
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
@@ -160,8 +161,10 @@ class Look {
   void look_for_checkpoint() {
     auto newest = newest_whole_checkpoint(place_.directory);
     if (newest.whole) {
+      auto changed = changed_keys(place_.directory, config_);
+      if (!changed) look_without_record(newest.whole->manifest);
       found_.resume = {newest.whole->manifest.step, std::move(*newest.whole), std::move(newest.damaged),
-                       changed_keys(place_.directory, config_)};
+                       std::move(changed).value_or(std::vector<ConfigChange>())};
       return check_changes(*found_.resume);
     }
     if (newest.damaged.empty()) {
@@ -177,6 +180,20 @@ class Look {
         fmt::format("{}: no valid checkpoint is left; the oldest: {}; nothing was changed; start over with "
                     "--fresh, which keeps this directory under another name",
                     place_.directory, newest.damaged.back()));
+  }
+
+  // What the checkpoint itself knows of its configuration: whether it is the same.
+  void look_without_record(const checkpoint::Manifest& manifest) {
+    const auto& then = manifest.config_hash;
+    auto config = config_;
+    if (then.empty() || then == hash128(config_identity(config)).hex()) return;
+    const auto what = fmt::format(
+        "{}/config.yaml is missing or cannot be read, and the configuration is another than that "
+        "of step {}: which keys have changed is not known",
+        place_.directory, manifest.step);
+    if (flags_.accept_changes) return found_.warnings.push_back(what);
+    problems_.add("trainer.id",
+                  what + "; put the file back, start another run or over (--fresh), or --accept_changes");
   }
 
   void refuse_beside_checkpoints() {
@@ -230,7 +247,7 @@ class Look {
       const auto trained = path_join(place_.directory, "tokenizer");
       if (flags_.fresh) return;
       return problems_.of("data.train_tokenizer", [&] {
-        if (is_kept(trained, *data.train_tokenizer)) load_tokenizer(trained);
+        if (is_kept(trained, data)) load_tokenizer(trained);
       });
     }
     out.words = data.tokenizer + " is not here";

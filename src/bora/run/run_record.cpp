@@ -145,7 +145,7 @@ Json record_of(const store::TokenCache& cache) {
 void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text,
                 const RunStart& start) {
   warn_if_damaged(record_file(place.directory));
-  const auto changes = changed_keys(place.directory, loaded.config);
+  const auto changes = changed_keys(place.directory, loaded.config).value_or(std::vector<ConfigChange>());
   auto record = record_of_start(place, start, loaded.config.trainer.mp.compute);
   auto starts = recorded(place.directory, "starts");
   if (!starts.is_array()) starts = Json::array();

@@ -35,7 +35,7 @@ std::string run_of_weights(const std::string& directory) {
 // The first key that makes the tokenizer to be trained another one than that of the run.
 std::string what_makes_another(const std::string& run, const LmConfig& config) {
   if (run.empty()) return "another one is trained";
-  for (const auto& change : changed_keys(run, config))
+  for (const auto& change : changed_keys(run, config).value_or(std::vector<ConfigChange>()))
     if (decides_tokenizer(change.key))
       return fmt::format("{} was {} for it and is {} now", change.key, change.before, change.after);
   return "";
@@ -46,7 +46,7 @@ std::optional<Tokenizer> tokenizer_of(const data::DataConfig& data, const RunPla
   try {
     const auto trained = path_join(place.directory, "tokenizer");
     if (data.train_tokenizer)
-      return is_kept(trained, *data.train_tokenizer) ? std::optional(Tokenizer::load(trained)) : std::nullopt;
+      return is_kept(trained, data) ? std::optional(Tokenizer::load(trained)) : std::nullopt;
     const auto path = local_path(data.tokenizer, store::HubFiles::Tokenizer);
     return exists(path) ? std::optional(Tokenizer::load(path)) : std::nullopt;
   } catch (const Error&) {  // it is not the one that counts

@@ -6,8 +6,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -25,6 +28,7 @@
 #include "bora/run/hooks/timeline.h"
 #include "bora/run/join_workers.h"
 #include "bora/run/launch.h"
+#include "bora/run/own_folders.h"
 #include "bora/run/peft.h"
 #include "bora/run/preflight.h"
 #include "bora/run/run_device.h"
@@ -119,11 +123,16 @@ class NewRun {
   explicit NewRun(const Session& session) {
     const auto& directory = session.place().directory;
     if (session.is_first() && others_in(directory).empty()) directory_ = directory;
+    const auto& data = session.config().data;
+    for (const auto& [name, source] : data.sources())
+      for (const char* split : {"train", "validation"})
+        caches_.push_back(real_place(data.cache_directory(name, source, split)));
   }
   ~NewRun() {
     if (directory_.empty() || begun_) return;
     try {
-      for (const auto& name : others_in(directory_)) remove_all(path_join(directory_, name));
+      for (const auto& name : others_in(directory_))
+        if (const auto path = path_join(directory_, name); !holds_caches(path)) remove_all(path);
     } catch (const std::exception&) {  // then they stay, and why the start failed is told
     }
   }
@@ -133,6 +142,12 @@ class NewRun {
   void cannot_begin() { begun_ = false; }
 
  private:
+  // Token caches are work that the next start goes on with, wherever they lie.
+  bool holds_caches(const std::string& path) const {
+    const auto folder = real_place(path) + "/";
+    return std::any_of(caches_.begin(), caches_.end(),
+                       [&](const std::string& cache) { return (cache + "/").starts_with(folder); });
+  }
   // The log stays, which is there only if nobody reads what the start says.
   static std::vector<std::string> others_in(const std::string& directory) {
     auto names = files().list(directory);
@@ -141,6 +156,7 @@ class NewRun {
   }
 
   std::string directory_;
+  std::vector<std::string> caches_;
   bool begun_ = false;
 };
 
