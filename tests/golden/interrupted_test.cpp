@@ -281,6 +281,21 @@ TEST(Interrupted, ARunWithoutItsRecordGoesOnAsItWasAlone) {
       AllOf(HasSubstr("warning     runs/run/config.yaml is missing"), HasSubstr("ok          nothing")));
 }
 
+// What the configuration calls by the same name.
+TEST(Interrupted, OtherTokensOfTheSameNameAreRefused) {
+  const auto folder = small_project("other_tokens");
+  ASSERT_EQ(run(folder, with(kShort, {"--trainer.stop_at_step=2"})).code, 75);
+  const auto text = read_text(folder + "/one.txt");
+  write_atomically(folder + "/one.txt", text + "and something else\n");
+  remove_all(folder + "/cache");  // as the refusal of the cache proposes
+  const auto refused = run(folder, kShort);
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_THAT(refused.output,
+              AllOf(HasSubstr("runs/run would go on with other data than it began with: data set one had "),
+                    HasSubstr("or --accept_changes")));
+  EXPECT_EQ(run(folder, with(kShort, {"--accept_changes"})).code, 0);
+}
+
 TEST(Interrupted, ImpossibleStatesAreRefused) {
   auto folder = small_project("resealed");
   std::vector<std::string> arguments = kShort;

@@ -140,10 +140,35 @@ Json record_of(const store::TokenCache& cache) {
           {"fingerprint", fingerprint_of(cache)}};
 }
 
+// What earlier records do not tell is not compared.
+void require_same_data(const std::string& directory, const TextData& text) {
+  std::vector<std::string> other;
+  const auto tokenizer = recorded(directory, "tokenizer");
+  if (tokenizer.is_string() && tokenizer != text.tokenizer.fingerprint().hex())
+    other.push_back(fmt::format("the tokenizer had fingerprint {} and has {}", tokenizer.get<std::string>(),
+                                text.tokenizer.fingerprint().hex()));
+  const auto data = recorded(directory, "data");
+  for (const auto& c : text.caches) {
+    const auto before = c.train && data.is_object() ? data.value(c.name, Json()) : Json();
+    if (!before.is_object() || !before.contains("fingerprint")) continue;
+    const auto now = record_of(*c.train);
+    if (before["fingerprint"] != now["fingerprint"])
+      other.push_back(fmt::format("data set {} had {} tokens and has {} others", c.name,
+                                  before.value("tokens", Json()).dump(), now["tokens"].dump()));
+  }
+  if (other.empty()) return;
+  fail(
+      ErrorKind::Config,
+      "trainer.id: {} would go on with other data than it began with: {}\nhint: the texts and the tokenizer of before; "
+      "another run or over (--fresh); or --accept_changes",
+      directory, join(other));
+}
+
 }  // namespace
 
 void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text,
                 const RunStart& start) {
+  if (start.step > 0 && !start.takes_other_data) require_same_data(place.directory, text);
   warn_if_damaged(record_file(place.directory));
   const auto changes = changed_keys(place.directory, loaded.config).value_or(std::vector<ConfigChange>());
   auto record = record_of_start(place, start, loaded.config.trainer.mp.compute);
@@ -151,8 +176,13 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
   if (!starts.is_array()) starts = Json::array();
   keep_start(starts, record, start, changes);
   record["starts"] = std::move(starts);
-  for (const auto& c : text.caches)
-    if (c.train) record["data"][c.name] = record_of(*c.train);
+  const auto before = recorded(place.directory, "data");
+  for (const auto& c : text.caches) {
+    if (c.train)
+      record["data"][c.name] = record_of(*c.train);
+    else if (start.step > 0 && before.is_object() && before.contains(c.name))
+      record["data"][c.name] = before[c.name];  // compared once the cache is complete
+  }
   record["tokenizer"] = text.tokenizer.fingerprint().hex();
   record["tokenizer_name"] = loaded.config.data.tokenizer_name();
   write_atomically(record_file(place.directory), sealed(redact(record.dump(2)), 2), Access::Owner);

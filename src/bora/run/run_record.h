@@ -22,10 +22,12 @@ struct RunStart {
   std::int64_t lanes = 1;
   int workers = 1;
   Peak peak = {};
+  bool takes_other_data = false;  ///< --accept_changes
 };
 
 /// Writes all of it. A start is kept beside the earlier ones; written again, it takes its own place. Errors:
-/// Io.
+/// Io. Config where a run goes on with other tokens, or another tokenizer, than its last start had, whatever the
+/// configuration calls them, unless that is accepted.
 void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text,
                 const RunStart& start);
 

@@ -53,7 +53,11 @@ TEST_F(RunRecordTest, EveryFileIsOldOrNewWhateverFails) {
     const TextData text{
         Tokenizer::from_json(tokenize::kTiny, fresh ? R"({"mine": 2})" : R"({"mine": 1})"), {}, {}, nullptr};
     record_run(loaded, place, text,
-               {.time = fresh ? 2e9 : 1e9, .step = fresh ? 7 : 0, .lanes = 2, .workers = 1});
+               {.time = fresh ? 2e9 : 1e9,
+                .step = fresh ? 7 : 0,
+                .lanes = 2,
+                .workers = 1,
+                .takes_other_data = true});
   });
   const auto record = parse_json(read_text(path_join(place.directory, "run.json")), "run.json");
   ASSERT_EQ(record["starts"].size(), 2U);

@@ -126,9 +126,13 @@ void Session::prepare() {
 
 void Session::record() const {
   if (!is_first()) return;
-  record_run(
-      loaded_, place_, *text_,
-      {.time = started_, .step = start_step_, .lanes = lanes_, .workers = workers_->size(), .peak = peak_});
+  record_run(loaded_, place_, *text_,
+             {.time = started_,
+              .step = start_step_,
+              .lanes = lanes_,
+              .workers = workers_->size(),
+              .peak = peak_,
+              .takes_other_data = takes_other_data_});
 }
 
 // Rank 0 looks what earlier starts have had.

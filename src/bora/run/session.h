@@ -44,8 +44,10 @@ class Session {
   /// seconds.
   void meet(std::string_view activity, double patience);
   void meet_for_training() { meet("training", config().trainer.worker_timeout); }
-  /// run.json, config.yaml and the tokenizer, written by rank 0.
+  /// run.json, config.yaml and the tokenizer, written by rank 0. Config error for other data than before, unless that
+  /// is accepted.
   void record() const;
+  void accept_other_data() { takes_other_data_ = true; }
 
   const LmConfig& config() const { return loaded_.config; }
   const RunPlace& place() const { return place_; }
@@ -90,6 +92,7 @@ class Session {
   std::unique_ptr<track::Tracker> tracker_;
   std::unique_ptr<track::ThroughputMeter> meter_;
   std::span<Hook* const> hooks_;
+  bool takes_other_data_ = false;
   std::int64_t lanes_ = 1;
   std::int64_t start_step_ = 0;
   std::string earlier_arithmetic_;

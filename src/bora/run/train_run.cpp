@@ -275,6 +275,7 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   show_warnings(found, console);
   if (found.tokenizer.tokenizer) console.fact("tokenizer", found.tokenizer.words);
   Session session(loaded, place, console, std::move(workers), found.tokenizer.tokenizer);
+  if (flags.accept_changes) session.accept_other_data();
   return train(session, loaded, flags, found);
 }
 
