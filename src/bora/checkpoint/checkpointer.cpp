@@ -2,10 +2,25 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/checkpoint/checkpointer.h"
 
+#include <fmt/core.h>
+
 #include "bora/base/error.h"
+#include "bora/base/file.h"
 #include "bora/base/log.h"
 
 namespace bora::checkpoint {
+namespace {
+
+// What several workers have written of a save that failed takes room. Of other files in the directory some are just being
+// written.
+void remove_parts(const std::string& directory, std::int64_t step) try {
+  for (const auto& name : files().list(directory))
+    if (name.starts_with(fmt::format(".{}.tmp-", checkpoint_name(step))))
+      remove_all(path_join(directory, name));
+} catch (const Error&) {  // the next start removes them
+}
+
+}  // namespace
 
 Checkpointer::Checkpointer(const CheckpointerConfig& config, const std::string& run_directory,
                            SaveOptions options, Clock clock)
@@ -64,7 +79,7 @@ bool Checkpointer::settle_failure() {
   failure_is_told_ = false;
   if (why.empty()) return false;
   log_warning("{} was not saved ({}); the state is saved as it is now", checkpoint_name(last_saved_), why);
-  clean_leftovers(run_directory());  // what the failed one may have left takes room
+  remove_parts(run_directory(), last_saved_);
   return true;
 }
 
