@@ -48,10 +48,13 @@ std::string texts_of(const data::DataConfig& data) {
 
 }  // namespace
 
+bool is_kept_by_first(const std::string& directory, const data::DataConfig& data) {
+  return exists(path_join(directory, "tokenizer.json")) &&
+         changed_settings(directory, *data.train_tokenizer).empty();
+}
+
 bool is_kept(const std::string& directory, const data::DataConfig& data) {
-  if (!exists(path_join(directory, "tokenizer.json")) ||
-      !changed_settings(directory, *data.train_tokenizer).empty())
-    return false;
+  if (!is_kept_by_first(directory, data)) return false;
   const auto path = settings_path(directory);
   if (!checkpoint::committed_checkpoints(parent_path(directory)).empty()) return true;
   if (!exists(path)) return false;

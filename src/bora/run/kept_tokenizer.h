@@ -14,6 +14,9 @@ namespace bora::run {
 /// has more pieces. Without one the texts must be the same files, too: names, sizes and times.
 bool is_kept(const std::string& directory, const data::DataConfig& data);
 
+/// The same beside workers of which the first has just looked at the texts, or trained it: they are not looked at again.
+bool is_kept_by_first(const std::string& directory, const data::DataConfig& data);
+
 /// What of a kept tokenizer's settings is not as `wanted`: "vocab_size 300 -> 400". Corruption, naming the file, where
 /// they cannot be read.
 std::vector<std::string> changed_settings(const std::string& directory,

@@ -52,6 +52,7 @@ TEST_F(KeptTokenizer, IsThatOfItsTextsUntilThereIsACheckpoint) {
   write_settings(folder_, data_);
   write_atomically(path_join(run_, "a.txt"), "another text");
   EXPECT_FALSE(is_kept(folder_, data_));
+  EXPECT_TRUE(is_kept_by_first(folder_, data_)) << "which has seen to it";
   save_checkpoint();
   EXPECT_TRUE(is_kept(folder_, data_));
 }

@@ -178,9 +178,9 @@ void keep_tokenizer(const Tokenizer& tokenizer, const data::DataConfig& config, 
 // Trained once; kept beside the run, so that a second start and other tools find it. One of other settings is that of a
 // start before the first checkpoint: a run with checkpoints refuses them.
 Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& directory,
-                          track::Console& console, bool must_be_kept) {
+                          track::Console& console, bool must_be_kept, bool is_first) {
   const data::TrainTokenizerConfig& wanted = *config.train_tokenizer;
-  if (is_kept(directory, config)) {
+  if (is_first ? is_kept(directory, config) : is_kept_by_first(directory, config)) {
     auto tokenizer = Tokenizer::load(directory);
     console.fact("tokenizer",
                  fmt::format("{} pieces, from {}", with_commas(tokenizer.vocab_size()), directory));
@@ -202,9 +202,9 @@ Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& dir
 }
 
 Tokenizer choose_tokenizer(const data::DataConfig& config, const RunPlace& place, track::Console& console,
-                           bool is_run) {
+                           bool is_run, bool is_first) {
   if (config.train_tokenizer)
-    return train_tokenizer(config, path_join(place.directory, "tokenizer"), console, is_run);
+    return train_tokenizer(config, path_join(place.directory, "tokenizer"), console, is_run, is_first);
   const auto path = local_path(config.tokenizer, store::HubFiles::Tokenizer);
   if (!exists(path)) {
     fail(
@@ -368,8 +368,10 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, const data:
   const bool first = team.caches.worker == 0;
   if (!first) team.meet();  // what the first one fetches and trains, the others find
   auto resolved = find_files(config.data, console);
-  TextData text{
-      given ? *given : choose_tokenizer(resolved, place, console, caches == Caches::Growing), {}, {}, {}};
+  TextData text{given ? *given : choose_tokenizer(resolved, place, console, caches == Caches::Growing, first),
+                {},
+                {},
+                {}};
   if (const auto chats = data::configured_chat_template(resolved))
     text.tokenizer = text.tokenizer.with_chat_template(*chats);
   if (first && team.meet) team.meet();
