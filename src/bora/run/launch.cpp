@@ -18,6 +18,7 @@
 #include "bora/base/secrets.h"
 #include "bora/base/shell_words.h"
 #include "bora/base/text.h"
+#include "bora/checkpoint/run_lock.h"
 #include "bora/run/loopback.h"
 #include "bora/run/mpirun_messages.h"
 #include "bora/run/supervise.h"
@@ -76,7 +77,7 @@ class Launch {
       say(fmt::format("{}; restart {} of {} with {}", what_happened(code), attempt + 1, arguments_.restarts,
                       count(workers)));
       if (!is_there(earlier)) std::erase(arguments_.command, "--fresh");
-      if (const auto signal = supervision_.pause(kBetweenAttempts)) return stopped();
+      if (supervision_.pause(kBetweenAttempts) || wait_for_directory()) return stopped();
     }
   }
 
@@ -87,7 +88,21 @@ class Launch {
     return earlier && now && now->same_file(*earlier);
   }
 
-  static constexpr double kBetweenAttempts = 1;  // seconds, for what the lost workers held to become free
+  // Seconds, for what the lost workers held to become free; and for the run's directory, which one may hold that is stuck
+  // in a write.
+  static constexpr double kBetweenAttempts = 1, kDirectory = 60;
+
+  // True where a signal came meanwhile. Who holds it for longer, the next attempt tells.
+  bool wait_for_directory() {
+    const auto holder = [&] {
+      return arguments_.run_directory.empty() ? "" : checkpoint::holder_of_run(arguments_.run_directory);
+    };
+    auto who = holder();
+    if (!who.empty()) say(fmt::format("{} is still held by {}; waiting", arguments_.run_directory, who));
+    for (double waited = 0; !who.empty() && waited < kDirectory; waited += kBetweenAttempts, who = holder())
+      if (supervision_.pause(kBetweenAttempts)) return true;
+    return false;
+  }
 
   static std::string count(std::int64_t workers) {
     return fmt::format("{} worker{}", workers, workers == 1 ? "" : "s");
