@@ -4,9 +4,11 @@
 #include "bora/store/unreached.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <system_error>
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
@@ -228,7 +230,7 @@ class Expansion {
   void add(const std::string& pattern) {
     for (const auto& url : expand_braces(pattern)) {
       for (const auto& file : files_of(url, pattern, split_, options_)) {
-        auto [it, is_new] = given_by_.emplace(file, pattern);
+        auto [it, is_new] = given_by_.emplace(place_of(file), pattern);
         if (!is_new) {
           fail(ErrorKind::Config,
                "data files: {} is given twice, by \"{}\" and by \"{}\"\nhint: remove one of them", file,
@@ -245,6 +247,13 @@ class Expansion {
   std::vector<std::string> files;
 
  private:
+  // However it is written: "./a.txt" is "a.txt". A link is a file of its own.
+  static std::string place_of(const std::string& file) {
+    std::error_code error;
+    const auto whole = std::filesystem::absolute(file, error);
+    return error ? file : whole.lexically_normal().string();
+  }
+
   Split split_;
   const DownloadOptions& options_;
   std::map<std::string, std::string> given_by_;

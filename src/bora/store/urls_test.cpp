@@ -153,6 +153,10 @@ TEST_F(Expand, RemoteAndDouble) {
   EXPECT_EQ(error_of(ErrorKind::Config, [&] { expand_urls(Names{all, a}); }),
             fmt::format("data files: {} is given twice, by \"{}\" and by \"{}\"\nhint: remove one of them", a,
                         all, a));
+  const std::string other = folder_ / "sub/../a.txt";
+  folder_.write("sub/b.txt", "b");
+  EXPECT_THAT(error_of(ErrorKind::Config, [&] { expand_urls(Names{a, other}); }),
+              HasSubstr(fmt::format("is given twice, by \"{}\" and by \"{}\"", a, other)));
 }
 
 }  // namespace
