@@ -107,7 +107,10 @@ void take_notes(const std::string& directory, const CheckpointView& view, double
       if (view.given_up && *view.given_up)
         fail(ErrorKind::Stopped, "worker {} did not finish its files", worker);
       if (monotonic_seconds() > end) {
-        fail(ErrorKind::Stopped, "worker {} did not finish its files within {} s", worker, deadline);
+        fail(ErrorKind::Stopped,
+             "worker {} did not finish its files within {} s\nhint: where its disk is that slow, a larger "
+             "trainer.worker_timeout",
+             worker, deadline);
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

@@ -78,7 +78,9 @@ Checkpoints::Checkpoints(Session& session) : session_(session) {
   }
   const auto& trainer = session.config().trainer;
   if (trainer.load_checkpoint == false) require_none(place.directory);
-  checkpointer_ = std::make_unique<checkpoint::Checkpointer>(trainer.checkpointer, place.directory);
+  checkpointer_ = std::make_unique<checkpoint::Checkpointer>(
+      trainer.checkpointer, place.directory,
+      checkpoint::SaveOptions{.part_deadline = trainer.worker_timeout});
   continue_output_in(place.log());
 }
 
