@@ -104,5 +104,18 @@ TEST(NonFinite, BadWeightsAreNamedAndNeverSaved) {
   EXPECT_THAT(workers.output, HasSubstr("step 0: the loss is nan; the first bad tensor is " + bad + "\n"));
 }
 
+// What finds out why writes what it found.
+TEST(NonFinite, AForwardPassTellsAndWritesItsTensors) {
+  const auto folder = damaged("forward_nan");
+  write_atomically(folder + "/ids.json", "[[1, 2, 3, 4]]");
+  const auto told =
+      run(folder, {"forward", "--model", "hf", "--ids", "ids.json", "--out", "out.safetensors"});
+  EXPECT_EQ(told.code, 4) << told.output;
+  EXPECT_THAT(told.output,
+              AllOf(HasSubstr("loss nan · "),
+                    HasSubstr("bora: forward: the loss is not finite; the tensors are written as they are")));
+  EXPECT_TRUE(exists(folder + "/out.safetensors"));
+}
+
 }  // namespace
 }  // namespace bora::golden

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -119,7 +120,13 @@ int run_forward(const Arguments& arguments) {
   for (const auto& [name, r] : results)
     sources.push_back(checkpoint::tensor_of_floats(name, core::DType::f32, r.shape, r.values));
   checkpoint::write_safetensors(out_path, std::move(sources));
-  print_shown("loss {:.6f} · {} tensors -> {}\n", results.at("loss").values[0], results.size(), out_path);
+  const float loss = results.at("loss").values[0];
+  print_shown("loss {:.6f} · {} tensors -> {}\n", std::isnan(loss) ? std::abs(loss) : loss, results.size(),
+              out_path);
+  if (!std::isfinite(loss)) {  // of use for finding out why, all the same
+    print_note("bora: forward: the loss is not finite; the tensors are written as they are\n");
+    return exit_code(ErrorKind::NonFinite);
+  }
   return 0;
 }
 
