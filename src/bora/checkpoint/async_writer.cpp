@@ -56,13 +56,21 @@ void AsyncWriter::wait() {
 }
 
 std::string AsyncWriter::settle() {
+  join();
+  const auto what = failure();
+  has_failed_ = false;
+  error_ = nullptr;
+  return what;
+}
+
+std::string AsyncWriter::failure() const {
+  if (!has_failed_) return "";  // set after error_
   try {
-    wait();
+    std::rethrow_exception(error_);
   } catch (const std::exception& e) {
     const std::string text = e.what();
     return text.substr(0, text.find('\n'));
   }
-  return "";
 }
 
 void AsyncWriter::reserve(std::uint64_t bytes) {

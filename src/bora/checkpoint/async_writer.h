@@ -40,16 +40,16 @@ class AsyncWriter {
   SaveStall save(const CheckpointContent& content, std::function<void(const Manifest&)> committed = {});
   /// Returns once nothing is being written.
   void wait();
+  void join();  ///< the same, and leaves what failed
   /// The same, and gives what failed instead of throwing it: empty if nothing did.
   std::string settle();
-  /// Whether what was written last has failed, which the next call above will tell. Does not wait.
-  bool has_failed() const { return has_failed_; }
+  /// What the last write has failed with, which the next call above will tell; "": nothing so far. Does not wait.
+  std::string failure() const;
 
   double last_write_seconds() const { return write_seconds_; }  ///< of the last finished save; after wait()
   std::uint64_t snapshot_bytes() const { return capacity_; }
 
  private:
-  void join();
   void take_snapshot(CheckpointView& view);
 
   std::string run_directory_;

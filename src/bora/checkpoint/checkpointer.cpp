@@ -69,16 +69,18 @@ SaveDecision Checkpointer::on_step(std::int64_t step, const std::function<Checkp
 
 // At once, however far the next save is.
 void Checkpointer::tell_failure() {
-  if (!writer_.has_failed() || failure_is_told_) return;
+  const auto why = writer_.failure();
+  if (why.empty() || failure_is_told_) return;
   failure_is_told_ = true;
-  log_warning("{} was not saved; the next save says why if it fails too", checkpoint_name(last_saved_));
+  log_warning("{} was not saved ({}); the next save writes the state as it is then",
+              checkpoint_name(last_saved_), why);
 }
 
 bool Checkpointer::settle_failure() {
-  const auto why = writer_.settle();
+  writer_.join();
+  tell_failure();
   failure_is_told_ = false;
-  if (why.empty()) return false;
-  log_warning("{} was not saved ({}); the state is saved as it is now", checkpoint_name(last_saved_), why);
+  if (writer_.settle().empty()) return false;
   remove_parts(run_directory(), last_saved_);
   return true;
 }
