@@ -192,7 +192,10 @@ class Writer {
       : w_(w), prompts_(prompts), tokenizer_(tokenizer) {}
 
   /// The next text of the order; it stays where it is until it is written.
-  Text& expect(Text text) { return entries_.emplace_back(std::move(text)).text; }
+  Text& expect(Text text) {
+    entries_.push_back({std::move(text), std::nullopt});
+    return entries_.back().text;
+  }
 
   void write(infer::Engine::Id id, infer::Generated made) {
     auto& entry = entries_[static_cast<std::size_t>(id - written_)];
@@ -209,7 +212,7 @@ class Writer {
  private:
   struct Entry {
     Text text;
-    std::optional<infer::Generated> made = {};
+    std::optional<infer::Generated> made;
   };
   const Wishes& w_;
   const std::vector<Prompt>& prompts_;
