@@ -57,7 +57,7 @@ void AsyncWriter::wait() {
 
 std::string AsyncWriter::settle() {
   join();
-  const auto what = failure();
+  auto what = failure();
   has_failed_ = false;
   error_ = nullptr;
   return what;

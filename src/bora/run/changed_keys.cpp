@@ -52,10 +52,8 @@ void add_order(const data::DataConfig& before, const data::DataConfig& after,
                std::vector<ConfigChange>& changes) {
   const auto names = [](const data::DataConfig& of, const data::DataConfig& other) {
     std::vector<std::string> out;
-    for (const auto& [name, source] : of.configs)
-      if (std::any_of(other.configs.begin(), other.configs.end(),
-                      [&](const auto& set) { return set.first == name; }))
-        out.push_back(name);
+    for (const auto& set : of.configs)
+      if (data::find(other.configs, set.first) != nullptr) out.push_back(set.first);
     return out;
   };
   const auto was = names(before, after), is = names(after, before);
