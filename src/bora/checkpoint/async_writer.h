@@ -58,7 +58,7 @@ class AsyncWriter {
   std::uint64_t capacity_ = 0;
   std::atomic<bool> given_up_{false}, has_failed_{false};
   std::thread thread_;
-  std::exception_ptr error_;  // written by the thread, read after joining it
+  std::exception_ptr error_;  // written by the thread, read after joining it, or once has_failed_ is set
   double write_seconds_ = 0;
 };
 

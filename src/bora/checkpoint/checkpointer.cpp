@@ -59,6 +59,7 @@ SaveDecision Checkpointer::on_step(std::int64_t step, const std::function<Checkp
     total_stall_ += stall_.total();
     policy_.saved(step, clock_());
     last_saved_ = step;
+    failure_is_told_ = false;
   }
   if (again || end != RunEnd::None) wait();
   // Saved by time, or by a stop, at this very step: now it is to stay.
@@ -79,7 +80,6 @@ void Checkpointer::tell_failure() {
 bool Checkpointer::settle_failure() {
   writer_.join();
   tell_failure();
-  failure_is_told_ = false;
   if (writer_.settle().empty()) return false;
   remove_parts(run_directory(), last_saved_);
   return true;

@@ -33,8 +33,10 @@ void print_metrics(const std::string& model, const std::vector<track::Metric>& m
   fmt::print("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-void require_vocabulary(const run::OpenedModel& opened, const Tokenizer& tokenizer, const std::string& name) {
-  const auto ids = tokenizer.vocab_size(), vocab = opened.model->shape().vocab;
+// A configuration's tokenizer, for a model without one, before any text is read.
+void require_vocabulary(const run::OpenedModel& opened, const std::optional<Tokenizer>& tokenizer,
+                        const std::string& name) {
+  const auto ids = tokenizer ? tokenizer->vocab_size() : 0, vocab = opened.model->shape().vocab;
   if (ids <= vocab) return;
   fail(
       ErrorKind::Config,
@@ -87,9 +89,10 @@ int evaluate(Wanted wanted) {
   if (const auto other = run::take_tokenizer_of(opened, place, loaded.config.data); !other.empty())
     console.fact("tokenizer", other);
   show_length(opened, loaded, console);
+  const auto configured = opened.tokenizer ? std::nullopt : run::tokenizer_of(loaded.config.data, place);
+  require_vocabulary(opened, configured, loaded.config.data.tokenizer_name());
   auto text = run::prepare_text(loaded.config, place, run::sequences_of(opened.model->shape()), console,
                                 opened.tokenizer, run::text_team(*workers));
-  require_vocabulary(opened, text.tokenizer, loaded.config.data.tokenizer_name());
   if (given.max_batches > 0) loaded.config.trainer.max_eval_batches = given.max_batches;
   workers->barrier();
   workers->activity("evaluation");

@@ -41,8 +41,8 @@ bool is_harmless(std::string_view key, const data::DataConfig& data) {
 bool is_of_ids(std::string_view key, const data::DataConfig& data) {
   const bool of_all = key == "data.cache_dir";
   for (const auto& [name, source] : data.sources())
-    if (source.urls(store::Split::Train).empty() && !source.id &&
-        (of_all ? !source.cache_dir.has_value() : key == "data.configs." + name + ".cache_dir"))
+    if (source.urls(store::Split::Train).empty() && source.urls(store::Split::Validation).empty() &&
+        !source.id && (of_all ? !source.cache_dir.has_value() : key == "data.configs." + name + ".cache_dir"))
       return true;
   return false;
 }

@@ -97,6 +97,8 @@ TEST(DataOrder, WhatDecidesIt) {
   plain.data.configs[0].second.cache_dir = "ids";
   EXPECT_FALSE(decides_data_order("data.cache_dir", plain));
   EXPECT_TRUE(decides_data_order("data.configs.one.cache_dir", plain));
+  plain.data.configs[0].second.validation_urls = {"b.txt"};
+  EXPECT_FALSE(decides_data_order("data.configs.one.cache_dir", plain)) << "it is evaluated alone";
 }
 
 }  // namespace

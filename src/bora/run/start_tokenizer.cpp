@@ -41,19 +41,6 @@ std::string what_makes_another(const std::string& run, const LmConfig& config) {
   return "";
 }
 
-// That of a configuration, where it is here and need not be trained first.
-std::optional<Tokenizer> tokenizer_of(const data::DataConfig& data, const RunPlace& place) {
-  try {
-    const auto trained = path_join(place.directory, "tokenizer");
-    if (data.train_tokenizer)
-      return is_kept(trained, data) ? std::optional(Tokenizer::load(trained)) : std::nullopt;
-    const auto path = local_path(data.tokenizer, store::HubFiles::Tokenizer);
-    return exists(path) ? std::optional(Tokenizer::load(path)) : std::nullopt;
-  } catch (const Error&) {  // it is not the one that counts
-    return std::nullopt;
-  }
-}
-
 }  // namespace
 
 std::string first_other_piece(const Tokenizer& theirs, const Tokenizer& ours) {
@@ -87,6 +74,18 @@ std::optional<ConfigProblem> other_tokenizer(const LmConfig& config, const std::
       "", "data.tokenizer",
       fmt::format("is {}, but the weights of {} were trained with {}: {}; data.tokenizer: {}, {}",
                   data.tokenizer_name(), from, theirs, why, theirs, kAccept)};
+}
+
+std::optional<Tokenizer> tokenizer_of(const data::DataConfig& data, const RunPlace& place) {
+  try {
+    const auto trained = path_join(place.directory, "tokenizer");
+    if (data.train_tokenizer)
+      return is_kept(trained, data) ? std::optional(Tokenizer::load(trained)) : std::nullopt;
+    const auto path = local_path(data.tokenizer, store::HubFiles::Tokenizer);
+    return exists(path) ? std::optional(Tokenizer::load(path)) : std::nullopt;
+  } catch (const Error&) {  // it is not the one that counts
+    return std::nullopt;
+  }
 }
 
 std::string take_tokenizer_of(const OpenedModel& model, const RunPlace& place, data::DataConfig& data) {

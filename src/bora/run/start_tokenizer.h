@@ -22,6 +22,9 @@ std::string first_other_piece(const Tokenizer& theirs, const Tokenizer& ours);
 /// weights are of a run that trained its own with the same settings on the same files, as far as is known before.
 std::optional<ConfigProblem> other_tokenizer(const LmConfig& config, const std::optional<Tokenizer>& ours);
 
+/// The tokenizer of a configuration, where it is here and need not be trained first.
+std::optional<Tokenizer> tokenizer_of(const data::DataConfig& data, const RunPlace& place);
+
 /// Where a model is used with texts of a configuration that has another tokenizer, the model's takes its place, and the
 /// texts' tokens are kept in a folder that is called by it: never among those of the other. Caches of ids stay. Returns
 /// what to say of that; "": it is the same one.

@@ -122,7 +122,8 @@ class NewRun {
  public:
   explicit NewRun(const Session& session) {
     const auto& directory = session.place().directory;
-    if (session.is_first() && others_in(directory).empty()) directory_ = directory;
+    if (!session.is_first() || !others_in(directory).empty()) return;
+    directory_ = directory;
     const auto& data = session.config().data;
     for (const auto& [name, source] : data.sources())
       for (const char* split : {"train", "validation"})
