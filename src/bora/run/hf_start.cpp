@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "bora/base/config_changes.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/shell_words.h"
@@ -74,6 +75,24 @@ std::string find_model(std::string& from) {
                      : " does not exist; give a Hugging Face directory, or a name on the hub, owner/name");
 }
 
+// Keys of the block that say something else than the model that counts.
+std::vector<std::string> without_effect(const LoadedConfig& loaded, const LmConfig& given) {
+  const auto tree_of = [](LmConfig config) {
+    ConfigTree tree;
+    tree.merge_text(write_config(config), "the configuration");
+    return tree;
+  };
+  std::vector<std::string> out;
+  for (const auto& [key, ours, theirs] : config_changes(tree_of(given), tree_of(loaded.config)))
+    if (key.starts_with("model.") && loaded.tree.has(key))
+      out.push_back(fmt::format(
+          "{} ({}): {} has no effect; with use_hf_model_config the model is that of "
+          "{}/config.json, which has {}",
+          key, loaded.tree.where(key), ours, given.initialize_from_hf, theirs));
+  if (!out.empty()) out.back() += "; leave use_hf_model_config out for a model block that counts";
+  return out;
+}
+
 }  // namespace
 
 std::shared_ptr<models::ModelConfig> config_to_start_from(const std::string& directory,
@@ -115,6 +134,7 @@ LoadedConfig load_run(const std::vector<std::string>& paths,
   }
   if (loaded.is_incomplete) return loaded;
   const bool theirs = config.use_hf_model_config;
+  const auto given = config;
   try {
     config.model.config = config_to_start_from(from, config.model.config, theirs);
   } catch (const Error& e) {
@@ -124,6 +144,7 @@ LoadedConfig load_run(const std::vector<std::string>& paths,
     loaded.is_incomplete = true;
     return loaded;
   }
+  if (theirs) loaded.warnings = without_effect(loaded, given);
   if (!theirs || !config.lora || !loaded.tree.has("max_train_length")) return loaded;
   std::vector<ConfigProblem> problems;
   shorten_sequences(loaded.tree, config, problems);

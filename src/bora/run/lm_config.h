@@ -78,6 +78,7 @@ struct LoadedConfig {
   ConfigTree tree;
   LmConfig config;
   std::vector<ConfigProblem> problems;  ///< that a start will be told with all others: load_run's Missing
+  std::vector<std::string> warnings;    ///< of keys that are without effect
   bool is_incomplete = false;           ///< what could not be read stands in it with other values
   std::string name;                     ///< "quickstart" for recipes/quickstart.yaml
   std::string first_file;

@@ -64,6 +64,7 @@ class Look {
 
   Preflight everything() {
     found_.problems = loaded_.problems;
+    found_.warnings = loaded_.warnings;
     if (loaded_.is_incomplete) return what_is_known();
     for (auto& p : size_problems(config_)) problems_.add(std::move(p));
     found_.can_be_shown = found_.problems.size() == loaded_.problems.size();
