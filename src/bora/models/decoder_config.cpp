@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/models/decoder_config.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -109,6 +111,14 @@ void require_fixed(const Json& json, const Json& fixed, std::string_view name) {
     fail(ErrorKind::Unsupported, "{}: {} is {}; in models of this type it must be {}", name, item.key(),
          found->dump(), item.value().dump());
   }
+}
+
+void require_whole_turns(const Json& json, std::string_view name) {
+  constexpr const char* kPart = "partial_rotary_factor";
+  require_fixed(json, {{kPart, 1}}, name);
+  for (const auto* key : {"rope_parameters", "rope_scaling"})
+    if (const auto rope = json.find(key); rope != json.end() && rope->is_object())
+      require_fixed(*rope, {{kPart, 1}}, fmt::format("{}: {}", name, key));
 }
 
 void require_agreement(std::string_view key, const Json& value, std::string_view other, const Json& its,

@@ -46,6 +46,8 @@ struct DecoderConfig {
 /// What a config.json says otherwise than `fixed`, in which models of a type have no choice: Unsupported.
 /// Absent and null keys pass.
 void require_fixed(const Json& json, const Json& fixed, std::string_view name);
+/// Heads of which only a part turns with the position, in a type whose heads turn as a whole: Unsupported.
+void require_whole_turns(const Json& json, std::string_view name);
 /// A config.json that says one thing under two keys, and not the same: Corruption. Null agrees with everything.
 void require_agreement(std::string_view key, const Json& value, std::string_view other, const Json& its,
                        std::string_view name);
@@ -61,6 +63,7 @@ Config config_from_hf(const Json& json, std::string_view name, Config config = C
   config.seq_len = config.rope.longest(config.seq_len);
   require_values(config, decoder_hf_names(), name);
   require_fixed(json, config.hf_fixed(), name);
+  if constexpr (!requires { config.partial_rotary_factor; }) require_whole_turns(json, name);
   return config;
 }
 /// And back.

@@ -70,6 +70,7 @@ Config ExpertConfig::experts_from_hf(Json json, std::string_view name, std::stri
   config.seq_len = config.rope.longest(config.seq_len);
   require_values(config, names, name);
   require_fixed(json, config.hf_fixed(), name);
+  require_whole_turns(json, name);
   return config;
 }
 

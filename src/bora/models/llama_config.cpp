@@ -91,6 +91,7 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.rope = nn::RopeConfig::from_hf(c, name);
   out.seq_len = out.rope.longest(out.seq_len);
   models::require_values(out, hf_names(), name);
+  models::require_whole_turns(c, name);
   return out;
 }
 

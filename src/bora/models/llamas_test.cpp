@@ -263,6 +263,31 @@ TEST(SmolLm3, SaysWhichLayersHavePositions) {
             "no_rope_layers must have num_layers = 3 entries but has 2\n");
 }
 
+// transformers 4 fails on them when the model is called, and transformers 5 turns whole heads.
+TEST(Rope, HeadsThatTurnInPartAreOfOtherTypes) {
+  const auto refusal = [](Json json) -> std::string {
+    try {
+      models::model_config_from_hf(json, "config.json");
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+      return e.what();
+    }
+    return "";
+  };
+  for (auto json : {small_llama<llama::Config>().to_hf(50), small_llama<qwen3::Config>().to_hf(50),
+                    small_llama<smollm3::Config>().to_hf(50)}) {
+    json["partial_rotary_factor"] = 1.0;
+    EXPECT_EQ(refusal(json), "");
+    json["partial_rotary_factor"] = 0.5;
+    EXPECT_EQ(refusal(json),
+              "config.json: partial_rotary_factor is 0.5; in models of this type it must be 1");
+    json.erase("partial_rotary_factor");
+    json["rope_parameters"]["partial_rotary_factor"] = 0.25;
+    EXPECT_EQ(refusal(json), "config.json: rope_parameters: partial_rotary_factor is 0.25; in models of this "
+                             "type it must be 1");
+  }
+}
+
 TEST(Phi3, ReadsOlderNamesOfLongrope) {
   auto c = small_llama<phi3::Config>();
   c.rope.type = "longrope";
