@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+
 #include <cstdio>
 
 #include "bora/base/file.h"
@@ -19,7 +21,7 @@ constexpr const char* kTemplate =
     "{% if add_generation_prompt %}a{% endif %}";
 
 // What a chat about these lines prints.
-std::string chat(const std::string& folder, const std::string& lines) {
+std::string chat(const std::string& folder, const std::string& lines, int code = 0) {
   write_atomically(folder + "/lines.txt", lines);
   const auto command = "cd " + folder +
                        " && " BORA_PROGRAM
@@ -27,7 +29,7 @@ std::string chat(const std::string& folder, const std::string& lines) {
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   std::string out;
   for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) out += static_cast<char>(c);
-  EXPECT_EQ(::pclose(pipe), 0) << out;
+  EXPECT_EQ(WEXITSTATUS(::pclose(pipe)), code) << out;
   return out;
 }
 
@@ -42,7 +44,11 @@ TEST(Chat, RemembersUntilItIsReset) {
   const auto once = chat(folder, "a\n");
   EXPECT_FALSE(once.empty());
   EXPECT_EQ(chat(folder, "a\n\n/reset\na\n"), once + once);
-  EXPECT_THAT(chat(folder, "a\n" + std::string(2000, 'x') + "\n"), HasSubstr("; /reset begins anew"));
+  // No answer that a reader of the output would take for that of the line before.
+  const auto too_long = chat(folder, "a\n" + std::string(2000, 'x') + "\n/reset\na\n", 2);
+  EXPECT_THAT(too_long,
+              testing::StartsWith(once + "bora: chat: line 2 of standard input: the conversation has "));
+  EXPECT_THAT(too_long, testing::EndsWith("\nhint: a line /reset before it begins a new conversation\n"));
   write_atomically(folder + "/runs/run/hf/chat_template.jinja",
                    "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }} {% endfor %}");
   constexpr const char* kNote =

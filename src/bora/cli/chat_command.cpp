@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <iostream>
@@ -72,16 +73,18 @@ class Chat {
     messages_ = Json::array();
     if (!system_.empty()) messages_.push_back({{"role", "system"}, {"content", system_}});
   }
-  /// Prints the answer as it comes, and remembers both.
-  void ask(const std::string& text) {
+  /// Prints the answer as it comes, and remembers both. Why the question cannot be asked, or nothing.
+  std::string ask(const std::string& text) {
     messages_.push_back({{"role", "user"}, {"content", text}});
     const auto& tokenizer = opened_.require_tokenizer();
     const auto ids = encode_chat(tokenizer, template_.render(messages_, nullptr, options_)).ids;
     tell_if_not_asked(ids);
-    if (is_too_long(std::ssize(ids)))
+    if (const auto room = opened_.model->shape().seq_len; std::ssize(ids) >= room) {
       messages_.erase(messages_.size() - 1);
-    else
-      messages_.push_back({{"role", "assistant"}, {"content", answer(tokenizer, ids)}});
+      return fmt::format("the conversation has {} tokens, the model's context {}", ids.size(), room);
+    }
+    messages_.push_back({{"role", "assistant"}, {"content", answer(tokenizer, ids)}});
+    return "";
   }
 
  private:
@@ -96,13 +99,6 @@ class Chat {
         "bora: the chat template beside {} writes nothing for add_generation_prompt: the model must begin its answer by "
         "itself\n",
         opened_.directory);
-  }
-  bool is_too_long(std::int64_t tokens) const {
-    const auto room = opened_.model->shape().seq_len;
-    if (tokens < room) return false;
-    print_note("bora: the conversation has {} tokens, the model's context {}; /reset begins anew\n", tokens,
-               room);
-    return true;
   }
   std::string answer(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) const {
     infer::TextStream stream(tokenizer, ids, sampling_.stops);
@@ -148,6 +144,26 @@ bool read_line(bool terminal, std::string& line) {
   return static_cast<bool>(std::getline(std::cin, line));
 }
 
+// A person can go on otherwise; who reads the answers of a file must not take the next one for that of this line.
+void talk(Chat& chat, bool terminal) {
+  std::int64_t number = 0;
+  for (std::string line; read_line(terminal, line);) {
+    ++number;
+    require_utf8_prompt(line, "chat");
+    if (trim(line) == "/reset") {
+      chat.reset();
+    } else if (!trim(line).empty()) {
+      const auto why_not = chat.ask(line);
+      if (why_not.empty()) continue;
+      if (!terminal)
+        fail(ErrorKind::Usage,
+             "chat: line {} of standard input: {}\nhint: a line /reset before it begins a new conversation",
+             number, why_not);
+      print_note("bora: {}; /reset begins anew\n", why_not);
+    }
+  }
+}
+
 }  // namespace
 
 int run_chat(const Arguments& arguments) {
@@ -179,13 +195,7 @@ int run_chat(const Arguments& arguments) {
   sampling.options.stop_ids = run::stop_ids(opened.generation);
   Chat chat(opened, sampling, system);
   const bool terminal = ::isatty(STDIN_FILENO) != 0;
-  for (std::string line; read_line(terminal, line);) {
-    require_utf8_prompt(line, "chat");
-    if (trim(line) == "/reset")
-      chat.reset();
-    else if (!trim(line).empty())
-      chat.ask(line);
-  }
+  talk(chat, terminal);
   if (terminal) fmt::print("\n");
   return 0;
 }

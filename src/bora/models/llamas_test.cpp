@@ -283,8 +283,9 @@ TEST(Rope, HeadsThatTurnInPartAreOfOtherTypes) {
               "config.json: partial_rotary_factor is 0.5; in models of this type it must be 1");
     json.erase("partial_rotary_factor");
     json["rope_parameters"]["partial_rotary_factor"] = 0.25;
-    EXPECT_EQ(refusal(json), "config.json: rope_parameters: partial_rotary_factor is 0.25; in models of this "
-                             "type it must be 1");
+    EXPECT_EQ(refusal(json),
+              "config.json: rope_parameters: partial_rotary_factor is 0.25; in models of this "
+              "type it must be 1");
   }
 }
 

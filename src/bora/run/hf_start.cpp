@@ -85,10 +85,10 @@ std::vector<std::string> without_effect(const LoadedConfig& loaded, const LmConf
   std::vector<std::string> out;
   for (const auto& [key, ours, theirs] : config_changes(tree_of(given), tree_of(loaded.config)))
     if (key.starts_with("model.") && loaded.tree.has(key))
-      out.push_back(fmt::format(
-          "{} ({}): {} has no effect; with use_hf_model_config the model is that of "
-          "{}/config.json, which has {}",
-          key, loaded.tree.where(key), ours, given.initialize_from_hf, theirs));
+      out.push_back(
+          fmt::format("{} ({}): {} has no effect; with use_hf_model_config the model is that of "
+                      "{}/config.json, which has {}",
+                      key, loaded.tree.where(key), ours, given.initialize_from_hf, theirs));
   if (!out.empty()) out.back() += "; leave use_hf_model_config out for a model block that counts";
   return out;
 }

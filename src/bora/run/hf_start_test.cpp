@@ -72,16 +72,18 @@ TEST(HfStart, TheBlockCountsWhereItsSizesAreTheirs) {
 TEST(HfStart, TellsOfKeysWithoutEffect) {
   const auto directory = directory_of("without_effect", small());
   const auto file = directory + "/c.yaml";
-  write_atomically(file, "initialize_from_hf: " + directory +
-                             "\nuse_hf_model_config: true\n"
-                             "model: {type: llama, seq_len: 16, num_layers: 2, gradient_checkpointing: nested}\n");
+  write_atomically(file,
+                   "initialize_from_hf: " + directory +
+                       "\nuse_hf_model_config: true\n"
+                       "model: {type: llama, seq_len: 16, num_layers: 2, gradient_checkpointing: nested}\n");
   const auto loaded = load_run({file}, {});
   EXPECT_EQ(loaded.config.model.config->seq_len(), 64);
   EXPECT_THAT(loaded.warnings,
               testing::ElementsAre("model.seq_len (" + file +
                                    ":3): 16 has no effect; with use_hf_model_config the model is that of " +
-                                   directory + "/config.json, which has 64; leave use_hf_model_config out for a "
-                                               "model block that counts"));
+                                   directory +
+                                   "/config.json, which has 64; leave use_hf_model_config out for a "
+                                   "model block that counts"));
 }
 
 TEST(HfStart, LearnedPositionsAreParameters) {
