@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 
 #include "bora/base/clock.h"
 #include "bora/base/env.h"
@@ -126,6 +127,44 @@ TEST_F(WorkerFailures, AStopIsCommonAndOrderly) {
   EXPECT_THAT(done.output, HasSubstr("the same command goes on from the newest checkpoint"));
   const auto last = run(folder, training(kSteps));
   EXPECT_EQ(last.code, 0) << last.output;
+  expect_same_end(folder, undisturbed_run(kSteps), kSteps);
+}
+
+// A worker that dies before the earlier run is put aside: the next attempt begins anew, too.
+TEST_F(WorkerFailures, AFreshStartStaysOneAfterARestart) {
+  const auto folder = small_project("fresh_restart");
+  auto line = training(20);
+  line.emplace_back("--trainer.seed=5");
+  ASSERT_EQ(run(folder, line).code, 0);
+  line.back() = "--fresh";
+  Launched launched(folder, 2, {"--restarts", "3"}, line);
+  ::kill(launched.worker(1), SIGKILL);
+  const auto done = launched.wait();
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("; restart 1 of 3 with 2 workers\n"));
+  const auto last = "/runs/run/step-20";
+  const auto diff = run(folder, {"diff", undisturbed_run(20) + last, folder + last});
+  EXPECT_EQ(diff.code, 0) << "went on with the earlier run: " << diff.output;
+}
+
+// By a worker of before that is stuck in a write; here by the test.
+TEST_F(WorkerFailures, ARestartWaitsForTheDirectory) {
+  const auto folder = small_project("held_restart");
+  Launched launched(folder, 2, {"--restarts", "1"}, training(kSteps));
+  ASSERT_TRUE(launched.wait_for_step(10)) << launched.wait().output;
+  ::kill(launched.pid(), SIGSTOP);  // or it might be faster
+  ::kill(launched.worker(1), SIGKILL);
+  std::unique_ptr<FileLock> held;
+  while (!held) {
+    held = files().try_lock(folder + "/runs/run/.lock");
+    ::usleep(10000);
+  }
+  ::kill(launched.pid(), SIGCONT);
+  while (!launched.ended() && count(read_text(folder + "/output.txt"), "; waiting\n") == 0) ::usleep(10000);
+  held.reset();
+  const auto done = launched.wait();
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("bora launch: runs/run is still held by process "));
   expect_same_end(folder, undisturbed_run(kSteps), kSteps);
 }
 
