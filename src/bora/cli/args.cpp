@@ -80,7 +80,7 @@ struct Args::State {
     std::string flag;
     std::string* one = nullptr;
     std::vector<std::string>* many = nullptr;
-    bool is_path = false;
+    bool is_path = false, may_be_empty = false;
     std::vector<std::string> words = {};  // one of which it is, if there are any
   };
   std::vector<Text> texts;
@@ -163,6 +163,10 @@ Args& Args::positional(const std::string& name, std::vector<std::string>& values
 }
 Args& Args::is_path() {
   state_->texts.back().is_path = true;
+  return *this;
+}
+Args& Args::may_be_empty() {
+  state_->texts.back().may_be_empty = true;
   return *this;
 }
 Args& Args::one_of(std::vector<std::string> words) {
@@ -368,6 +372,16 @@ void Args::read_numbers() const {
   if (!problems.empty()) fail(ErrorKind::Usage, "{}\nhint: {} --help", problems, name);
 }
 
+void Args::refuse_empty() const {
+  for (const auto& text : state_->texts) {
+    if (!text.flag.starts_with('-') || text.may_be_empty || state_->app.count(text.flag) == 0) continue;
+    const bool is_empty = text.one != nullptr ? text.one->empty() : std::ranges::count(*text.many, "") > 0;
+    if (is_empty)
+      fail(ErrorKind::Usage, "{0}: {1} is empty\nhint: give it a value, or leave it out; bora {0} --help",
+           state_->spec.name, text.flag);
+  }
+}
+
 void Args::read_paths() const {
   const auto name = state_->app.get_name();
   const auto read = [&](const std::string& flag, std::string& value) {
@@ -418,6 +432,7 @@ void Args::parse(const std::vector<std::string>& arguments) {
     fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", name.substr(name.find(' ') + 1), e.what(), name);
   }
   read_numbers();
+  refuse_empty();
   read_words();
   read_paths();
 }

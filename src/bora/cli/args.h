@@ -55,6 +55,9 @@ class Args {
   /// The text that was declared last is a path: a leading ~ is the home folder, and what a shell would replace besides is
   /// a Usage error (expand_home).
   Args& is_path();
+  /// The option that was declared last can be empty. Of every other that is a Usage error: a variable of a shell that is
+  /// not set would leave it out without a word.
+  Args& may_be_empty();
   /// The option that was declared last is one of these words: every other is a Usage error that says all of them.
   Args& one_of(std::vector<std::string> words);
   /// The words that it may be, or the usual ones, for completions alone: the command looks at it itself, as what it may be
@@ -74,6 +77,7 @@ class Args {
  private:
   std::vector<std::string> names() const;
   void read_numbers() const;
+  void refuse_empty() const;
   void read_paths() const;
   void read_words() const;
   struct State;

@@ -179,7 +179,7 @@ int run_chat(const Arguments& arguments) {
             "  bora chat llama-dir --temperature 0 < questions.txt");
   args.positional("model", path, "a run, a checkpoint, a Hugging Face directory, or a GGUF file").is_path();
   args.surplus("what is said comes from standard input: echo 'Hello' | bora chat MODEL");
-  args.option("--system", system, "what the model is told before the conversation");
+  args.option("--system", system, "what the model is told before the conversation").may_be_empty();
   args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it").is_path();
   device.declare(args);
   weights.declare(args);

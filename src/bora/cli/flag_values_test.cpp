@@ -11,6 +11,7 @@
 
 #include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/cli/args.h"
 #include "bora/cli/main.h"
 
 namespace bora::cli {
@@ -82,6 +83,22 @@ TEST(FlagValues, AreRefusedInWordsOrTaken) {
     }
   }
   EXPECT_GT(tried, 500);
+}
+
+// A variable of a shell that is not set: --adapter "$ADAPTER".
+TEST(FlagValues, AreNotEmpty) {
+  for (const auto& command : command_specs(commands()))
+    for (const auto& argument : command.arguments) {
+      const bool may_be = argument.is_positional || !argument.takes_value || argument.name == "--system";
+      if (may_be || !beginnings().contains(command.name)) continue;
+      const auto flag = argument.name.substr(argument.name.find("--"));
+      auto line = beginnings().at(command.name);
+      std::erase_if(line, [&](const std::string& word) { return word.starts_with(flag + "="); });
+      line.insert(line.end(), {flag, ""});
+      const auto ended = run(line);
+      EXPECT_EQ(ended.code, 2) << join(line, " ");
+      EXPECT_THAT(ended.output, HasSubstr(flag + " is empty")) << join(line, " ");
+    }
 }
 
 }  // namespace
