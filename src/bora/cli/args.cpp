@@ -203,6 +203,13 @@ std::vector<std::string> Args::names() const {
 
 namespace {
 
+// A variable of a shell that is not set: --trainer.initialize_from=$MODEL would begin with new weights.
+std::string value_of_key(const std::string& name, const std::string& value) {
+  if (trim(value).empty())
+    fail(ErrorKind::Usage, "{0}: the value is empty\nhint: {0}=VALUE, or {0}=null for its default", name);
+  return value;
+}
+
 // Moves --a.b.c=value out of the arguments: a flag whose name holds a dot, or that is a top-level
 // configuration key.
 std::vector<std::string> take_overrides(const std::vector<std::string>& arguments,
@@ -220,10 +227,10 @@ std::vector<std::string> take_overrides(const std::vector<std::string>& argument
            "{} names no whole key\nhint: --trainer.seed=1, for example; docs/reference/config.md lists all",
            a);
     } else if (a.find('=') != std::string::npos) {
-      out.emplace_back(name.substr(2), a.substr(a.find('=') + 1));
+      out.emplace_back(name.substr(2), value_of_key(name, a.substr(a.find('=') + 1)));
     } else if (name.find('.') != std::string::npos) {
       if (i + 1 == arguments.size()) fail(ErrorKind::Usage, "{} has no value\nhint: {}=VALUE", name, name);
-      out.emplace_back(name.substr(2), arguments[++i]);
+      out.emplace_back(name.substr(2), value_of_key(name, arguments[++i]));
     } else {
       rest.push_back(a);
     }
