@@ -260,6 +260,19 @@ TEST_F(ArrowPlugin, RowsAsJson) {
   EXPECT_THAT(read(folder_.write("f.arrow", ipc(rows, false, 1)), records), ElementsAre(first, second));
 }
 
+// Not in the column's own list of nulls.
+TEST_F(ArrowPlugin, ANullThatIsInADictionary) {
+  const auto codes = [] {
+    arrow::Int8Builder builder;
+    EXPECT_TRUE(builder.AppendValues({0, 1}).ok());
+    return builder.Finish().ValueOrDie();
+  }();
+  const auto column = arrow::DictionaryArray::FromArrays(codes, strings({"a", std::nullopt})).ValueOrDie();
+  const TextFormat records{.text_key = "", .whole_records = true};
+  EXPECT_THAT(read(folder_.write("d.arrow", ipc(table("text", column), true, 2)), records),
+              ElementsAre(R"({"text":"a"})", R"({"text":null})"));
+}
+
 TEST_F(ArrowPlugin, WrongColumns) {
   EXPECT_EQ(wrong("a.parquet", parquet_file(table("body", strings({"x"})), 1)),
             "a.parquet: no column \"text\"; it has body\nhint: set format.text_key to the column that holds "

@@ -101,7 +101,11 @@ void append_value(const arrow::Array& array, std::int64_t i, std::string& out) {
     out += "null";
     return;
   }
-  if (is_text(*array.type())) return append_text(*array.type(), *text_at(array, i), out);
+  if (is_text(*array.type())) {
+    const auto text = text_at(array, i);  // none, too, where the null is in the dictionary
+    if (!text) out += "null";
+    return text ? append_text(*array.type(), *text, out) : void();
+  }
   switch (array.type_id()) {
     case Type::BOOL:
       out += static_cast<const arrow::BooleanArray&>(array).Value(i) ? "true" : "false";
