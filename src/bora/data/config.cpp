@@ -205,9 +205,37 @@ bool is_place_within(std::string_view name) {
   return !name.empty() && name.find('\0') == std::string_view::npos;
 }
 
+void add_with_parents(std::set<std::string>& groups, std::string name, bool itself) {
+  if (itself) groups.insert(name);
+  for (auto slash = name.rfind('/'); slash != name.npos && slash > 0; slash = name.rfind('/')) {
+    name.resize(slash);
+    groups.insert(name);
+  }
+}
+
+// eval/<name>/... would be results of both.
+void refuse_groups_called_like_sets(Binder& b, const ByName<SourceConfig>& sets) {
+  for (const auto& [name, source] : sets)
+    for (const auto& group : groups_of(name, source.tags))
+      if (std::ranges::any_of(sets, [&](const auto& set) { return set.first == group; }))
+        b.problem("configs",
+                  fmt::format("{0} is a data set, and a group of which {1} is, by its name or tags: eval/{0} "
+                              "would be the results of both; give one of them another name",
+                              group, name));
+}
+
 }  // namespace
 
+std::set<std::string> groups_of(const std::string& name, const std::vector<std::string>& tags) {
+  std::set<std::string> groups;
+  add_with_parents(groups, name, false);
+  for (const auto& tag : tags) add_with_parents(groups, tag, true);
+  groups.erase(name);
+  return groups;
+}
+
 void DataConfig::check(Binder& b) const {
+  refuse_groups_called_like_sets(b, configs);
   for (const auto& [name, source] : configs) {
     if (!source.cache_dir && !is_place_within(name))
       b.problem("configs",

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,10 @@ struct TrainTokenizerConfig {
   double character_coverage = 0.9995;
   void bind(Binder& b);
 };
+
+/// The groups that evaluation gives the means of, to which a data set belongs: its tags and, where tags or its own name
+/// have parts ("code/python"), each part above ("code"). Its own name is none: that group would be the set.
+std::set<std::string> groups_of(const std::string& name, const std::vector<std::string>& tags);
 
 /// Levanter's `data` block: one data set (`train_urls` beside `tokenizer`), or a mixture (`configs`).
 struct DataConfig {

@@ -240,6 +240,14 @@ TEST(DataConfig, Problems) {
   EXPECT_THAT(problems("target_budget: 10\nexperiment_budget: 20"),
               HasSubstr("is 20 but should be at most target_budget = 10"));
   EXPECT_THAT(problems("max_epochs: 0"), HasSubstr("max_epochs = 0: must be from 1 to 2147483647"));
+  for (const char* sets :
+       {"configs: {code: {}, code/python: {}}", "configs: {code: {}, code/python: {tags: [code]}}"})
+    EXPECT_THAT(problems(sets),
+                HasSubstr("code is a data set, and a group of which code/python is, by its name or "
+                          "tags: eval/code would be the results of both; give one of them another"));
+  EXPECT_THAT(problems("configs: {wiki: {}, b: {tags: [wiki/en]}}"),
+              HasSubstr("wiki is a data set, and a group"));
+  EXPECT_THAT(problems("configs: {wiki: {tags: [wiki]}, b: {tags: [c]}}"), Not(HasSubstr("is a data set")));
   EXPECT_THAT(problems("tokenizer: passthrough"), HasSubstr("passthrough needs vocab_size"));
   EXPECT_THAT(problems("stop_strategy: first"), HasSubstr("first_exhausted"));
   EXPECT_THAT(problems("train_tokenizer: {vocab_size: 100}"),

@@ -2,18 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/train/grouped_eval.h"
 
-#include <set>
+#include "bora/data/config.h"
 
 namespace bora::train {
 namespace {
-
-void add_with_parents(std::set<std::string>& groups, std::string name, bool itself) {
-  if (itself) groups.insert(name);
-  for (auto slash = name.rfind('/'); slash != name.npos && slash > 0; slash = name.rfind('/')) {
-    name.resize(slash);
-    groups.insert(name);
-  }
-}
 
 // The model's own metrics.
 void add_own(std::vector<track::Metric>& to, const std::string& before, const EvalResult& result) {
@@ -36,11 +28,7 @@ void GroupedEval::add(const std::string& name, const std::vector<std::string>& t
   sets_.push_back({"eval/" + name + "/loss", result.loss()});
   sets_.push_back({"eval/" + name + "/bpb", result.bits_per_byte()});
   add_own(sets_, "eval/" + name + "/", result);
-  std::set<std::string> groups;
-  add_with_parents(groups, name, false);
-  for (const auto& tag : tags) add_with_parents(groups, tag, true);
-  groups.erase(name);  // a group of this set alone would have its metrics' names
-  for (const auto& group : groups) groups_[group] += result;
+  for (const auto& group : data::groups_of(name, tags)) groups_[group] += result;
   all_ += result;
 }
 

@@ -10,9 +10,8 @@
 
 namespace bora::train {
 
-/// Results of data sets, gathered by the groups that they belong to: a set is in the groups of its tags and,
-/// where tags or its own name have parts ("code/python"), in the group of each part above ("code"). Sets in
-/// which no token counts are left out of means over sets.
+/// Results of data sets, gathered by the groups that they belong to (data::groups_of). Sets in which no token counts
+/// are left out of means over sets.
 class GroupedEval {
  public:
   void add(const std::string& name, const std::vector<std::string>& tags, const EvalResult& result);
