@@ -197,14 +197,18 @@ TEST_F(ZarrTest, WhatIsNotRead) {
   EXPECT_THAT(refused(changed([](Json& j) { j["storage_transformers"] = {1}; })),
               HasSubstr("but Bora reads none"));
   EXPECT_EQ(refused(metadata(1 << 30, 1 << 30, 1 << 29, Json::array({kBlosc}))),
-            "a10/zarr.json: a chunk of 2147483648 bytes, but Bora reads up to 67108864");
+            "a10/zarr.json: a chunk of 536870912 elements, but Bora reads up to 16777216");
+  // Four times as many bytes are 4 in 64 bits.
+  constexpr std::int64_t kHuge = 4611686018427387905;
+  EXPECT_EQ(refused(metadata(kHuge, kHuge, kHuge, Json::array())),
+            "a11/zarr.json: a chunk of 4611686018427387905 elements, but Bora reads up to 16777216");
   EXPECT_EQ(refused(metadata(1 << 30, 1 << 30, 2, Json::array({kBlosc}))),
-            "a11/zarr.json: a file of 536870912 chunks, but Bora reads up to 1048576");
+            "a12/zarr.json: a file of 536870912 chunks, but Bora reads up to 1048576");
   EXPECT_EQ(wrong(array(metadata(6, 6, 4, Json::array({kBlosc})), {})),
-            "a12/zarr.json: files of 6 elements are no whole number of chunks of 4");
+            "a13/zarr.json: files of 6 elements are no whole number of chunks of 4");
   EXPECT_EQ(wrong(array(changed([](Json& j) { j["shape"] = {-1}; }), {})),
-            "a13/zarr.json: shape should be a number above 0 but is -1");
-  EXPECT_EQ(wrong(array(changed([](Json& j) { j.erase("codecs"); }), {})), "a14/zarr.json: lacks codecs");
+            "a14/zarr.json: shape should be a number above 0 but is -1");
+  EXPECT_EQ(wrong(array(changed([](Json& j) { j.erase("codecs"); }), {})), "a15/zarr.json: lacks codecs");
 }
 
 TEST_F(ZarrTest, DamagedFiles) {

@@ -42,9 +42,9 @@ class Parser {
     if (root_.contains("storage_transformers") && !root_["storage_transformers"].empty())
       refuse("storage_transformers", root_["storage_transformers"], "none");
     parse_codecs();
-    if (out_.chunk_bytes() > kLargestChunk)
-      refuse("a chunk", fmt::format("of {} bytes", out_.chunk_bytes()),
-             fmt::format("up to {}", kLargestChunk));
+    const auto most = kLargestChunk / out_.element_bytes();
+    if (out_.chunk_elements > most)
+      refuse("a chunk", fmt::format("of {} elements", out_.chunk_elements), fmt::format("up to {}", most));
     return out_;
   }
 
