@@ -13,8 +13,11 @@ namespace {
 constexpr std::uint64_t kLargestList = 64 << 20;
 
 Json read_list(const std::string& path) {
-  if (files().info(path)->size > kLargestList)
-    fail(ErrorKind::Corruption, "{}: larger than any such list", path);
+  const auto info = files().info(path);
+  if (!info)
+    fail(ErrorKind::NotFound, "{}: does not exist\nhint: a part of the data set is missing; copy all of it",
+         path);
+  if (info->size > kLargestList) fail(ErrorKind::Corruption, "{}: larger than any such list", path);
   return parse_json(read_text(path), path);
 }
 

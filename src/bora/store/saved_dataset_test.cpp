@@ -68,6 +68,9 @@ TEST_F(SavedDataset, WrongLists) {
   EXPECT_EQ(wrong(ErrorKind::Corruption, "e"), "e/dataset_dict.json: splits should be names");
   folder_.write("f/dataset_dict.json", R"({"splits": ["../train"]})");
   EXPECT_THAT(wrong(ErrorKind::Corruption, "f"), HasSubstr("names the file \"../train\""));
+  folder_.write("g/dataset_dict.json", R"({"splits": ["train"]})");
+  EXPECT_EQ(wrong(ErrorKind::NotFound, "g"),
+            "g/train/state.json: does not exist\nhint: a part of the data set is missing; copy all of it");
 }
 
 }  // namespace
