@@ -258,8 +258,11 @@ class IndexedTokens final : public TokenDocuments {
 std::string compressed(std::string_view bytes) {
   std::string out(compressBound(bytes.size()), '\0');
   uLongf size = out.size();
-  compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
-            bytes.size(), Z_DEFAULT_COMPRESSION);
+  const int status =
+      compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
+                bytes.size(), Z_DEFAULT_COMPRESSION);
+  if (status != Z_OK)
+    fail(ErrorKind::Io, "export: zlib cannot compress {} bytes: {}", bytes.size(), zError(status));
   out.resize(size);
   return out;
 }
