@@ -48,6 +48,8 @@ DeviceArray<float> on_device(const Place& place, const Values& values) {
   auto array = make_device_array<float>(place, values.size());
   place.check(cudaMemcpy(array.get(), values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice),
               "cudaMemcpy");
+  // From pageable memory it may return before all has arrived, and the transport's stream does not wait for this one.
+  place.check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
   return array;
 }
 
