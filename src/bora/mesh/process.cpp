@@ -17,13 +17,15 @@
 namespace bora::mesh {
 namespace {
 
-// The beginning of a file that tells no size, as those of /proc; nothing if it cannot be read.
+// The beginning of a file that tells no size, as those of /proc; nothing if it is not there. Io if this process cannot
+// read it.
 std::optional<std::string> head_of(const std::string& path) {
   try {
     std::array<char, 1024> text{};
     const auto n = files().open(path)->read_at(0, std::as_writable_bytes(std::span(text)));
     return std::string(text.data(), n);
   } catch (const Error&) {
+    if (exists(path)) throw;
     return std::nullopt;
   }
 }
@@ -44,9 +46,19 @@ std::optional<Stat> stat_of(std::int64_t number) {
   return Stat{fields[0][0], static_cast<std::uint64_t>(parse_int(fields[19]).value_or(0))};
 }
 
+// Nothing, too, where this process cannot read what is there.
+template <class Read>
+auto if_readable(const Read& read) -> decltype(read()) {
+  try {
+    return read();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // Containers of one machine share its boot but not its process numbers.
 std::uint64_t this_machine() {
-  const auto boot = head_of("/proc/sys/kernel/random/boot_id");
+  const auto boot = if_readable([] { return head_of("/proc/sys/kernel/random/boot_id"); });
   std::array<char, 128> space{};
   const auto length = ::readlink("/proc/self/ns/pid", space.data(), space.size());
   if (!boot || length <= 0) return 0;
@@ -58,14 +70,19 @@ std::uint64_t this_machine() {
 ProcessIdentity this_process() { return process_of(::getpid()); }
 
 ProcessIdentity process_of(std::int64_t number) {
-  const auto stat = stat_of(number);
+  const auto stat = if_readable([&] { return stat_of(number); });
   return {stat ? this_machine() : 0, stat ? stat->started : 0, number};
 }
 
 ProcessState state_of(const ProcessIdentity& process) {
   static const std::uint64_t here = this_machine();
   if (process.machine == 0 || process.machine != here) return ProcessState::unknown;
-  const auto stat = stat_of(process.number);
+  std::optional<Stat> stat;
+  try {
+    stat = stat_of(process.number);
+  } catch (const Error&) {  // this process has no more files, or no memory: the other one may well live
+    return ProcessState::unknown;
+  }
   if (!stat || stat->started != process.started) return ProcessState::gone;
   switch (stat->state) {
     case 'Z':

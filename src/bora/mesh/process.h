@@ -21,7 +21,7 @@ ProcessIdentity this_process();
 ProcessIdentity process_of(std::int64_t number);
 
 enum class ProcessState {
-  unknown,  ///< on another machine, or the system does not tell
+  unknown,  ///< on another machine, or the system does not tell, or this process cannot ask
   runs,
   stopped,  ///< by a signal or a debugger
   gone,

@@ -3,6 +3,7 @@
 #include "bora/mesh/process.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,6 +58,17 @@ TEST(Process, AStoppedOneAndADeadOneAreSeen) {
   EXPECT_EQ(state_of(id), ProcessState::runs);
   child.send(SIGKILL, WEXITED);
   EXPECT_EQ(state_of(id), ProcessState::gone);
+}
+
+TEST(Process, WhoCannotAskDoesNotSayThatItIsGone) {
+  const auto me = this_process();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto state = state_of(me);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(state, ProcessState::unknown);
 }
 
 TEST(Process, NothingIsKnownOfAnotherMachine) {
