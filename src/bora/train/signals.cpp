@@ -23,7 +23,17 @@ bool is_echo() {
   return milliseconds(now) - milliseconds(first_request) < 500;
 }
 
+// What it interrupts may be about to look at errno.
+struct KeptErrno {
+  KeptErrno() = default;
+  ~KeptErrno() { errno = value; }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+  int value = errno;
+};
+
 void on_signal(int signal) {
+  const KeptErrno kept;
   if (stop_requested != 0) {
     if (is_echo()) return;
     ::_exit(130);
