@@ -219,14 +219,17 @@ class World : public mesh::WorldTransport {
     return name.data();
   }
 
-  // Short messages leave at once, whether the receiver lives or not. The text stays until the process ends.
+  // Short messages leave at once, whether the receiver lives or not. The text stays until the process ends: of some
+  // alarms, which say enough.
   void send_alarm(std::string_view text) noexcept override {
     if (abandoned) return;
-    sent_.assign(text.substr(0, kLongestAlarm));
+    if (alarms_sent_ == sent_.size()) return;
+    auto& sent = sent_[alarms_sent_++];
+    const auto length = text.copy(sent.data(), sent.size());
     for (int r = 0; r < size(); ++r) {
       MPI_Request request = MPI_REQUEST_NULL;
       if (r == rank()) continue;
-      if (MPI_Isend(sent_.data(), static_cast<int>(sent_.size()), MPI_BYTE, r, kTag, alarms_, &request) ==
+      if (MPI_Isend(sent.data(), static_cast<int>(length), MPI_BYTE, r, kTag, alarms_, &request) ==
           MPI_SUCCESS)
         MPI_Request_free(&request);
     }
@@ -265,7 +268,8 @@ class World : public mesh::WorldTransport {
   MPI_Comm alarms_;
   MPI_Request alarm_ = MPI_REQUEST_NULL;
   std::array<char, kLongestAlarm> heard_{};
-  std::string sent_;
+  std::array<std::array<char, kLongestAlarm>, 8> sent_{};
+  std::size_t alarms_sent_ = 0;
 };
 
 }  // namespace
