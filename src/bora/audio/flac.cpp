@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <memory>
 
 #include "bora/audio/sound.h"
@@ -18,13 +19,15 @@ struct DeleteDecoder {
   void operator()(FLAC__StreamDecoder* decoder) const { FLAC__stream_decoder_delete(decoder); }
 };
 
-// What the library calls back into: nothing here throws.
+// What the library calls back into. It is C: nothing may be thrown through it.
 struct Reading {
   std::span<const std::byte> left;
   Sound sound;
   std::uint64_t expected = 0;  // frames that the header says; 0: it does not
   unsigned bits = 0;
-  std::string problem;  // the first one
+  std::string problem;           // the first one of take_block
+  const char* damage = nullptr;  // the first one of libFLAC
+  std::exception_ptr thrown;     // in a callback
 };
 
 Reading& reading_of(void* data) { return *static_cast<Reading*>(data); }
@@ -70,9 +73,8 @@ bool agrees(const FLAC__FrameHeader& header, Reading& reading) {
   return false;
 }
 
-FLAC__StreamDecoderWriteStatus take_block(const FLAC__StreamDecoder* /*decoder*/, const FLAC__Frame* block,
-                                          const FLAC__int32* const channels[], void* data) {
-  auto& reading = reading_of(data);
+FLAC__StreamDecoderWriteStatus take_block(const FLAC__Frame* block, const FLAC__int32* const channels[],
+                                          Reading& reading) {
   if (!reading.problem.empty() || !agrees(block->header, reading) || !has_room(block->header, reading))
     return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
   const double scale = std::ldexp(1.0, 1 - static_cast<int>(reading.bits));
@@ -81,6 +83,17 @@ FLAC__StreamDecoderWriteStatus take_block(const FLAC__StreamDecoder* /*decoder*/
       reading.sound.samples.push_back(static_cast<float>(channels[c][i] * scale));
   }
   return FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE;
+}
+
+FLAC__StreamDecoderWriteStatus take_or_abort(const FLAC__StreamDecoder* /*decoder*/, const FLAC__Frame* block,
+                                             const FLAC__int32* const channels[], void* data) {
+  auto& reading = reading_of(data);
+  try {
+    return take_block(block, channels, reading);
+  } catch (...) {
+    reading.thrown = std::current_exception();
+    return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
+  }
 }
 
 const char* words_of(FLAC__StreamDecoderErrorStatus status) {
@@ -97,8 +110,8 @@ const char* words_of(FLAC__StreamDecoderErrorStatus status) {
 }
 
 void take_error(const FLAC__StreamDecoder* /*decoder*/, FLAC__StreamDecoderErrorStatus status, void* data) {
-  auto& problem = reading_of(data).problem;
-  if (problem.empty()) problem = words_of(status);
+  const char*& damage = reading_of(data).damage;
+  if (damage == nullptr) damage = words_of(status);
 }
 
 using Decoder = std::unique_ptr<FLAC__StreamDecoder, DeleteDecoder>;
@@ -109,7 +122,7 @@ Decoder open(Reading& reading) {
   FLAC__stream_decoder_set_md5_checking(decoder.get(), true);
   const auto status =
       FLAC__stream_decoder_init_stream(decoder.get(), give_bytes, nullptr, nullptr, nullptr, nullptr,
-                                       take_block, take_header, take_error, &reading);
+                                       take_or_abort, take_header, take_error, &reading);
   if (status != FLAC__STREAM_DECODER_INIT_STATUS_OK)
     fail(ErrorKind::Io, "libFLAC: {}", FLAC__StreamDecoderInitStatusString[status]);
   return decoder;
@@ -120,6 +133,12 @@ Decoder open(Reading& reading) {
   const auto frames = std::ssize(reading.sound.samples) / channels;
   const auto of = reading.expected > 0 ? fmt::format(" of {}", reading.expected) : std::string();
   fail(ErrorKind::Corruption, "{}: after {}{} frames of sound {}", name, frames, of, problem);
+}
+
+void refuse_problems(const Reading& reading, std::string_view name) {
+  if (reading.thrown) std::rethrow_exception(reading.thrown);
+  if (!reading.problem.empty()) refuse(reading, name, reading.problem);
+  if (reading.damage != nullptr) refuse(reading, name, reading.damage);
 }
 
 void check_header(const Reading& reading, std::string_view name) {
@@ -135,7 +154,7 @@ void check_header(const Reading& reading, std::string_view name) {
 void read_blocks(FLAC__StreamDecoder* decoder, const Reading& reading, std::string_view name) {
   while (FLAC__stream_decoder_get_state(decoder) != FLAC__STREAM_DECODER_END_OF_STREAM) {
     const bool read = FLAC__stream_decoder_process_single(decoder);
-    if (!reading.problem.empty()) refuse(reading, name, reading.problem);
+    refuse_problems(reading, name);
     if (!read) refuse(reading, name, "a block cannot be read");
   }
 }
@@ -147,7 +166,7 @@ Sound parse_flac(std::span<const std::byte> bytes, std::string_view name) {
   const Decoder decoder = open(reading);
   FLAC__stream_decoder_process_until_end_of_metadata(decoder.get());
   check_header(reading, name);
-  if (!reading.problem.empty()) refuse(reading, name, reading.problem);
+  refuse_problems(reading, name);
   read_blocks(decoder.get(), reading, name);
   const auto frames = static_cast<std::uint64_t>(reading.sound.frames());
   if (frames == 0) fail(ErrorKind::Corruption, "{}: holds no samples", name);
