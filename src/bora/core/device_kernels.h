@@ -211,8 +211,7 @@ struct DeviceSupport {
 /// Before the first array is made there. The last one counts.
 void register_device(Device::Type type, const DeviceSupport& support);
 
-/// Before a device is used: where the kernels of its type do not run on it there are none of that type from now on, which
-/// a line says.
+/// Before a device is used: where the kernels of its type do not run on it there are none on it, which a line says.
 void look_at_kernels(Device device);
 
 /// This thread's own device of a type; the index of the one before.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -28,6 +29,13 @@ std::array<DeviceSupport, kTypes>& supports() {
   return all;
 }
 DeviceSupport& support_of(Device::Type type) { return supports()[static_cast<std::size_t>(type)]; }
+
+// Devices of a type with kernels that do not run on them. Read by every operation, and written once.
+std::atomic<bool>& lacks_kernels(Device device) {
+  constexpr std::size_t kIndices = 128;
+  static std::array<std::array<std::atomic<bool>, kIndices>, kTypes> all{};
+  return all[static_cast<std::size_t>(device.type)][static_cast<std::size_t>(device.index)];
+}
 
 // What graphs of a device work in, and the most that there was before that changed last.
 struct OfGraphs {
@@ -68,10 +76,10 @@ void look_at_kernels(Device device) {
   static std::mutex mutex;
   static std::set<std::pair<Device::Type, std::int8_t>> seen;
   const std::lock_guard lock(mutex);
-  auto& support = support_of(device.type);
+  const auto& support = support_of(device.type);
   if (!seen.emplace(device.type, device.index).second) return;
   if (support.has_kernels == nullptr || support.has_kernels(device.index)) return;
-  support.kernels = {};
+  lacks_kernels(device) = true;
   log_info(
       "{}: this build has no kernels for {}: all operations are libtorch's, which is slower. Build it with "
       "CMAKE_CUDA_ARCHITECTURES for that GPU",
@@ -119,6 +127,11 @@ DeviceMemory hold_for_graphs(Device device, std::int64_t bytes) {
 
 const DeviceKernels& kernels_of(Device::Type type) { return support_of(type).kernels; }
 
+const DeviceKernels& kernels_on(Device device) {
+  static const DeviceKernels none;
+  return lacks_kernels(device) ? none : support_of(device.type).kernels;
+}
+
 std::int64_t times_given_back(Device device) {
   const auto& support = support_of(device.type);
   return support.times_given_back == nullptr ? 0 : support.times_given_back(device.index);
@@ -128,9 +141,7 @@ const DeviceKernels& device_kernels(const at::Tensor& x) {
   return plain_ops() ? support_of(Device::Type::cpu).kernels : recorded_kernels(x);
 }
 
-const DeviceKernels& recorded_kernels(const at::Tensor& x) {
-  return support_of(from_torch(x.device()).type).kernels;
-}
+const DeviceKernels& recorded_kernels(const at::Tensor& x) { return kernels_on(from_torch(x.device())); }
 
 DeviceKernels::Stream stream_of(const at::Tensor& x) {
   const auto device = from_torch(x.device());

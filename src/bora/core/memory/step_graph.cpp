@@ -402,7 +402,7 @@ std::vector<Number> StepGraphs::State::run(One& one, const PassInputs& inputs, b
 }
 
 bool has_graphs(Device device) {
-  return device.type != Device::Type::cpu && kernels_of(device.type).graph.begin != nullptr;
+  return device.type != Device::Type::cpu && kernels_on(device).graph.begin != nullptr;
 }
 
 StepGraphs::StepGraphs(std::vector<Parameter> parameters)

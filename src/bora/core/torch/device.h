@@ -16,7 +16,9 @@ Device from_torch(c10::Device device);
 const DeviceKernels& device_kernels(const at::Tensor& x);
 /// The same in a PlainOpsScope too: of what a kernel has recorded.
 const DeviceKernels& recorded_kernels(const at::Tensor& x);
+/// Of the devices of a type on which they run.
 const DeviceKernels& kernels_of(Device::Type type);
+const DeviceKernels& kernels_on(Device device);
 /// Where they work.
 DeviceKernels::Stream stream_of(const at::Tensor& x);
 /// torch_device(default_device())
