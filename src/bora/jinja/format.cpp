@@ -143,8 +143,9 @@ std::string whole_digits(Guard& guard, const Spec& spec, std::uint64_t value) {
 }
 
 std::string real_digits(Guard& guard, const Spec& spec, double value) {
-  const int precision = static_cast<int>(spec.precision.value_or(6));
-  if (precision > kMostDigits) guard.fail("a precision of {} digits is too much", precision);
+  const std::int64_t digits = spec.precision.value_or(6);
+  if (digits > kMostDigits) guard.fail("a precision of {} digits is too much", digits);
+  const int precision = static_cast<int>(digits);
   if (!std::isfinite(value)) {
     const bool upper = spec.type == 'F' || spec.type == 'E' || spec.type == 'G';
     return std::isnan(value) ? (upper ? "NAN" : "nan") : upper ? "INF" : "inf";
@@ -304,7 +305,7 @@ Spec PercentFormat::spec() {
   }
   spec.width = number_or_star();
   if (spec.width < 0) left = true;
-  spec.width = std::min<std::int64_t>(std::abs(spec.width), INT32_MAX);
+  spec.width = std::abs(std::clamp<std::int64_t>(spec.width, -INT32_MAX, INT32_MAX));
   if (in_.skip('.')) spec.precision = std::max<std::int64_t>(number_or_star(), 0);
   while (in_.peek() == 'h' || in_.peek() == 'l' || in_.peek() == 'L') in_.take();
   spec.type = in_.take();
@@ -396,6 +397,13 @@ class BraceFormat {
   std::size_t next_ = 0;
 };
 
+// Of digits alone.
+std::int64_t index_of(Guard& guard, std::string_view digits) {
+  const auto index = parse_integer(digits, 10);
+  if (index.outcome != ParsedInteger::Outcome::Fine) guard.fail("format has no argument number {}", digits);
+  return index.value;
+}
+
 Value BraceFormat::argument(std::string_view name) {
   const bool number = name.find_first_not_of("0123456789") == std::string_view::npos;
   if (!number) {
@@ -404,7 +412,7 @@ Value BraceFormat::argument(std::string_view name) {
     }
     guard_.fail("format has no argument {}", name);
   }
-  const std::size_t index = name.empty() ? next_++ : static_cast<std::size_t>(parse_integer(name, 10).value);
+  const std::size_t index = name.empty() ? next_++ : static_cast<std::size_t>(index_of(guard_, name));
   if (index >= arguments_.positional.size()) guard_.fail("format has no argument number {}", index);
   return arguments_.positional[index];
 }
@@ -420,7 +428,7 @@ Value BraceFormat::lookup(std::string_view path) {
     const std::string key(in.until("]"));
     in.take();
     const bool number = !key.empty() && key.find_first_not_of("0123456789") == std::string::npos;
-    value = item_of(guard_, value, number ? Value(parse_integer(key, 10).value) : Value(key, kUnknown));
+    value = item_of(guard_, value, number ? Value(index_of(guard_, key)) : Value(key, kUnknown));
   }
   return value;
 }

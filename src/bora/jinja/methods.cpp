@@ -226,7 +226,7 @@ enum class Side : std::uint8_t { Left, Right, Both };
 // Where str.center() puts the odd character depends on the width.
 Value pad(Guard& guard, const Text& text, std::int64_t width, const Text& filler, Side text_side) {
   const auto length = static_cast<std::int64_t>(code_points(text.view()));
-  const std::int64_t missing = std::max<std::int64_t>(width - length, 0);
+  const std::int64_t missing = width > length ? width - length : 0;
   const std::int64_t before = text_side == Side::Left    ? 0
                               : text_side == Side::Right ? missing
                                                          : missing / 2 + (missing & width & 1);

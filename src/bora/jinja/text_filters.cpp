@@ -131,7 +131,7 @@ Value truncate(Guard& guard, const Value& subject, Arguments&& arguments) {
     guard.fail("truncate: the length {} and the leeway {} are too small", length, leeway);
   }
   const auto count = length_of(guard, subject);
-  if (count && static_cast<std::int64_t>(*count) <= length + leeway) return subject;
+  if (count && static_cast<std::int64_t>(*count) - length <= leeway) return subject;
   if (!subject.is(Kind::String)) guard.fail("truncate needs a string, not {}", type_name(subject));
   const Text& text = subject.text();
   Text out = text.slice(0, offset_of(text.view(), static_cast<std::size_t>(kept)));

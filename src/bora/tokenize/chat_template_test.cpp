@@ -154,6 +154,18 @@ TEST(ChatTemplate, BoundsWork) {
   EXPECT_NE(refusal("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), "accepted");
 }
 
+// What does not fit 64 bits is no other number.
+TEST(ChatTemplate, NumbersBeyondAllBounds) {
+  EXPECT_THAT(refusal("{{ '{99999999999999999999}'.format('x') }}"),
+              HasSubstr("format has no argument number 99999999999999999999"));
+  EXPECT_THAT(refusal("{{ '{0[99999999999999999999]}'.format('x') }}"),
+              HasSubstr("format has no argument number 99999999999999999999"));
+  EXPECT_THAT(refusal("{{ '%.*f' % (4294967299, 1.5) }}"),
+              HasSubstr("a precision of 4294967299 digits is too much"));
+  EXPECT_EQ(rendered("{{ 'a'.ljust(-9223372036854775807 - 1) }}"), "a");
+  EXPECT_EQ(rendered("{{ 'a short text' | truncate(9223372036854775807) }}"), "a short text");
+}
+
 TEST(ChatTemplate, TimeComesFromTheCaller) {
   auto o = options();
   EXPECT_EQ(rendered("{{ strftime_now is defined }}", o), "False");
