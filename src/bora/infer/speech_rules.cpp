@@ -40,7 +40,8 @@ void hold_order(const SpeechTokens& tokens, std::span<const std::int32_t> sample
 
 void hold_beginning(const SpeechTokens& tokens, std::span<float> scores) {
   forbid(scores, 0, tokens.first_timestamp());
-  if (tokens.max_initial_timestamp)
+  const auto stamps = std::ssize(scores) - tokens.first_timestamp();
+  if (tokens.max_initial_timestamp && *tokens.max_initial_timestamp < stamps)
     forbid(scores, tokens.first_timestamp() + *tokens.max_initial_timestamp + 1, std::ssize(scores));
 }
 
