@@ -51,7 +51,7 @@ EvalArguments parse_eval_arguments(const std::vector<std::string>& arguments) {
                   "round the weights of linear maps as bora generate would keep them: f32, bf16 or int8");
   DeviceFlag device{""};
   device.declare(args, "; default: the configuration's trainer.device");
-  args.option("--max_batches", out.max_batches, kNonNegative, "0: all held-out sequences");
+  args.option("--max_batches", out.max_batches, from_to(0, 0x7FFFFFFF), "0: all held-out sequences");
   args.flag("--json", out.json, "one JSON object a line");
   args.overrides(out.overrides);
   args.parse(arguments);

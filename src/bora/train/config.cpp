@@ -224,8 +224,7 @@ void TrainerConfig::bind(Binder& b) {
   b.field("num_train_steps", num_train_steps, kSize,
           "steps in all; more than before extend a run that has ended");
   b.field("steps_per_eval", steps_per_eval, kNonNegative, "steps between evaluations; 0: only at the end");
-  b.field("max_eval_batches", max_eval_batches, kNonNegative,
-          "of 16 sequences, for each source; default: all");
+  b.field("max_eval_batches", max_eval_batches, kSize, "of 16 sequences, for each source; default: all");
   b.field("load_checkpoint", load_checkpoint,
           "unset: go on from a checkpoint if there is one; true: must; false: never");
   bind_path(b, "initialize_from", initialize_from,

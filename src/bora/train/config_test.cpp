@@ -199,7 +199,7 @@ TEST(TrainerConfigProblems, AreToldAllAtOnce) {
                   "trainer.train_batchsize: unknown key; did you mean trainer.train_batch_size?",
                   "trainer.num_train_steps = -5: must be from 1 to 2147483647",
                   "trainer.steps_per_eval = -1: must be at least 0",
-                  "trainer.max_eval_batches = -1: must be at least 0",
+                  "trainer.max_eval_batches = -1: must be from 1 to 2147483647",
                   "trainer.stop_at_step = 0: must be from 1 to 2147483647",
                   "trainer.threads = -2: must be from 0 to 2147483647",
                   "trainer.lanes = 3: is 3; it must be a power of two",
