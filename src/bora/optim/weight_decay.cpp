@@ -35,27 +35,42 @@ class Selection {
         fail(ErrorKind::Config, "optimizer.weight_decay_modules: {}", *wrong);
       }
       expression_.emplace(*pattern);
+      words_ = *pattern;
     }
     if (const auto* parts = std::get_if<std::vector<std::string>>(&config.weight_decay_modules))
       parts_ = *parts;
   }
 
   bool selects(const core::Parameter& p) const {
-    const std::string kind = class_path(p);
-    return matches(p.path) || matches(kind) || contains(p.path) ||
-           contains(fmt::format("{}.{}", p.module, last_part(p.path)));
+    return matches(p) || std::any_of(parts_.begin(), parts_.end(),
+                                     [&](const std::string& part) { return contains(p, part); });
+  }
+  /// Config where a part, or the expression, selects none of them: nothing would decay, or less than is meant.
+  void require_effect(std::span<const core::Parameter> parameters) const {
+    const auto require = [&](const std::string& words, auto selects) {
+      if (parameters.empty() || std::any_of(parameters.begin(), parameters.end(), selects)) return;
+      fail(ErrorKind::Config,
+           "optimizer.weight_decay_modules: {} selects none of {} parameters\nhint: one is {}, {} of kind",
+           words, parameters.size(), parameters.front().path, class_path(parameters.front()));
+    };
+    for (const auto& part : parts_) require(part, [&](const auto& p) { return contains(p, part); });
+    if (expression_) require(words_, [&](const auto& p) { return matches(p); });
   }
 
  private:
-  bool matches(const std::string& text) const {
-    return expression_ && std::regex_search(text, *expression_, std::regex_constants::match_continuous);
+  bool matches(const core::Parameter& p) const {
+    const auto begins = [&](const std::string& text) {
+      return std::regex_search(text, *expression_, std::regex_constants::match_continuous);
+    };
+    return expression_ && (begins(p.path) || begins(class_path(p)));
   }
-  bool contains(const std::string& text) const {
-    return std::any_of(parts_.begin(), parts_.end(),
-                       [&](const std::string& part) { return text.find(part) != text.npos; });
+  static bool contains(const core::Parameter& p, const std::string& part) {
+    return p.path.find(part) != std::string::npos ||
+           fmt::format("{}.{}", p.module, last_part(p.path)).find(part) != std::string::npos;
   }
 
   std::optional<std::regex> expression_;
+  std::string words_;  // of the expression
   std::vector<std::string> parts_;
 };
 
@@ -71,6 +86,7 @@ std::vector<bool> weight_decay_mask(const OptimizerConfig& config,
   }
   const bool by_default = config.default_weight_decay_mask.value_or(!selected);
   const Selection selection(config);
+  selection.require_effect(parameters);
   for (const core::Parameter& p : parameters) {
     mask.push_back((selected && selection.selects(p)) || (by_default && decays_by_default(p)));
   }

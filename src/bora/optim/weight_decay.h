@@ -13,7 +13,8 @@ namespace bora::optim {
 
 /// Which parameters decay. By default all but norms, embeddings and biases (Parameter::role). With
 /// weight_decay_modules: those whose path, or kind and name
-/// ("Linear.weight"), the expression matches from its start, or contains one of the listed parts.
+/// ("Linear.weight"), the expression matches from its start, or contains one of the listed parts. Config where the
+/// expression, or one of the parts, selects none of them.
 std::vector<bool> weight_decay_mask(const OptimizerConfig& config,
                                     std::span<const core::Parameter> parameters);
 

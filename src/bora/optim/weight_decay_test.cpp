@@ -66,8 +66,26 @@ TEST(WeightDecay, Expression) {
   c.weight_decay_modules = R"(.*attn\..*weight|Embedding\.weight)";
   EXPECT_THAT(decayed_weights(c, gpt2()), ElementsAre("embeddings.position.weight", "embeddings.token.weight",
                                                       "layers.0.attn.c_attn.weight"));
-  c.weight_decay_modules = "c_attn";  // matched from the start
-  EXPECT_TRUE(decayed_weights(c, gpt2()).empty());
+}
+
+// Nothing would decay, or less than is meant.
+TEST(WeightDecay, WhatSelectsNothingIsRefused) {
+  const auto refusal = [](auto modules) -> std::string {
+    OptimizerConfig c;
+    c.weight_decay_modules = std::move(modules);
+    try {
+      decayed_weights(c, gpt2());
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Config);
+      return e.what();
+    }
+    return "";
+  };
+  const std::string hint = "\nhint: one is embeddings.token.weight, Embedding.weight of kind";
+  EXPECT_EQ(refusal(std::string("c_attn")),  // matched from the start
+            "optimizer.weight_decay_modules: c_attn selects none of 6 parameters" + hint);
+  EXPECT_EQ(refusal(std::vector<std::string>{"attn", "mpl"}),
+            "optimizer.weight_decay_modules: mpl selects none of 6 parameters" + hint);
 }
 
 TEST(WeightDecay, WrongExpression) {
