@@ -80,7 +80,7 @@ void run(const Settings& s) {
     layers.push_back({std::to_string(experts) + " experts", [&layer, &x, experts] {
                         value_and_grad(layer, [&](const Routed& m) {
                           auto sums = nn::RouterSums::none(Dim<nn::Candidate>{experts});
-                          return total(square(m(x, sums)));
+                          return total(square(m(x, {}, sums)));
                         });
                       }});
   }

@@ -35,7 +35,7 @@ Config small_experts(bool remat) {
   Config c;
   c.seq_len = kGraphLength, c.hidden_dim = 32, c.intermediate_dim = 48, c.num_layers = 2;
   c.num_heads = 4, c.num_kv_heads = 2, c.n_routed_experts = 4, c.num_experts_per_tok = 2;
-  c.initializer_range = 0.2;
+  c.initializer_range = 0.2, c.lbl_coef = 0.01, c.rzl_coef = 0.001;
   if constexpr (requires { c.moe_intermediate_size; }) c.moe_intermediate_size = 24;
   if constexpr (requires { c.shared_expert_intermediate_size; }) c.shared_expert_intermediate_size = 40;
   if (remat) c.gradient_checkpointing = nn::RematPolicy::parse("full");
@@ -75,9 +75,21 @@ std::int64_t expert_operations(const std::string& name) {
   return all.contains(name) ? all.at(name) : 0;
 }
 
+// Behind a text of another length in each row.
+data::Batch padded_experts_batch(std::int64_t step) {
+  auto batch = experts_batch(step);
+  for (std::int64_t i = 0; i < std::ssize(batch.tokens); ++i) {
+    const bool is_there = i % kGraphLength < 4 + (step + i / kGraphLength) % 5;
+    batch.segments.push_back(is_there ? 0 : -1);
+    if (!is_there) batch.loss_weights[static_cast<std::size_t>(i)] = 0;
+  }
+  return batch;
+}
+
 struct ExpertTraining : DeviceTraining {
-  ExpertTraining(const std::string& family, bool graphs, bool remat)
-      : DeviceTraining([&] { return made_with_experts(family, remat); }, experts_batch,
+  ExpertTraining(const std::string& family, bool graphs, bool remat,
+                 decltype(experts_batch) batch = experts_batch)
+      : DeviceTraining([&] { return made_with_experts(family, remat); }, batch,
                        {.total_steps = kExpertSteps,
                         .lanes = 2,
                         .dropout = false,
@@ -86,9 +98,10 @@ struct ExpertTraining : DeviceTraining {
 };
 
 // A lane is one launch, and the host waits for the numbers of a step alone.
-void expect_same_bits_by_graphs(const std::string& family, bool remat) {
+void expect_same_bits_by_graphs(const std::string& family, bool remat,
+                                decltype(experts_batch) batch = experts_batch) {
   SCOPED_TRACE(family);
-  const ExpertTraining graphs(family, true, remat), one_by_one(family, false, remat);
+  const ExpertTraining graphs(family, true, remat, batch), one_by_one(family, false, remat, batch);
   for (std::int64_t step = 0; step < kExpertSteps; ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
     fake_device::reset();
@@ -113,6 +126,10 @@ TEST(ExpertsOnADevice, ByGraphs) {
 }
 TEST(ExpertsOnADevice, ByGraphsWithRemat) {
   for (const char* family : kFamilies) expect_same_bits_by_graphs(family, true);
+}
+
+TEST(ExpertsOnADevice, ByGraphsWithPadding) {
+  for (const char* family : kFamilies) expect_same_bits_by_graphs(family, false, padded_experts_batch);
 }
 
 struct OfAPass {

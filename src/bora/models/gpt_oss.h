@@ -138,7 +138,7 @@ struct Block {
 
   Flow operator()(Flow in, const nn::Context& context) const {
     const Hidden h = in.x + self_attn(input_layernorm(in.x), context);
-    in.x = h + mlp(post_attention_layernorm(h), in.router);
+    in.x = h + mlp(post_attention_layernorm(h), context, in.router);
     return in;
   }
 };

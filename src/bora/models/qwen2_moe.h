@@ -132,8 +132,8 @@ struct SparseMlp {
   nn::Linear<Embed, One> shared_expert_gate;
   using fields = Fields<&SparseMlp::chosen, &SparseMlp::shared_expert, &SparseMlp::shared_expert_gate>;
 
-  Hidden operator()(const Hidden& x, nn::RouterSums& sums) const {
-    return chosen(x, sums) + shared_expert(x) * sum<One>(sigmoid(shared_expert_gate(x)));
+  Hidden operator()(const Hidden& x, const nn::Context& context, nn::RouterSums& sums) const {
+    return chosen(x, context, sums) + shared_expert(x) * sum<One>(sigmoid(shared_expert_gate(x)));
   }
 };
 
@@ -150,7 +150,7 @@ struct Block {
     const Hidden h = in.x + self_attn(input_layernorm(in.x), context);
     const Hidden y = post_attention_layernorm(h);
     if (const auto* experts = std::get_if<0>(&mlp))
-      in.x = h + (*experts)(y, in.router);
+      in.x = h + (*experts)(y, context, in.router);
     else
       in.x = h + std::get<1>(mlp)(y);
     return in;

@@ -137,7 +137,7 @@ struct Block {
     const Hidden h = in.x + self_attn(input_layernorm(in.x), context);
     const Hidden y = post_attention_layernorm(h);
     if (const auto* experts = std::get_if<0>(&mlp))
-      in.x = h + (*experts)(y, in.router);
+      in.x = h + (*experts)(y, context, in.router);
     else
       in.x = h + std::get<1>(mlp)(y);
     return in;

@@ -30,7 +30,8 @@ class CachePass;
 /// Passed by reference to every layer. Cheap to copy.
 struct Context {
   AttentionMask mask;
-  std::optional<Key> key;  ///< dropout is active only where there is a key
+  core::Array present = {};  ///< f32 [batch, position] or empty: 1 where a token is, 0 where padding is
+  std::optional<Key> key;    ///< dropout is active only where there is a key
   std::int64_t layer = 0;
   core::DType compute = core::DType::f32;  ///< of the pass; blocks cast their parameters to it
   CachePass* cache = nullptr;  ///< an output: where new keys and values go, and earlier ones come from

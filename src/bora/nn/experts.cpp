@@ -23,7 +23,7 @@ void add_router_terms(Objective& objective, const RouterSums& sums, const Router
   const auto n = static_cast<double>(layers), experts = static_cast<double>(sums.load.size<Candidate>());
   const auto weight = from_array<>(objective.weight);
   // each token of each layer has a probability of 1 in all
-  const auto tokens = stop_gradient(total(sums.probability));
+  const auto tokens = maximum(stop_gradient(total(sums.probability)), 1.0);
   const auto auxiliary = total(sums.load * sums.probability) / square(tokens) * experts;
   auto loss = from_array<>(objective.loss);
   const auto add = [&](const std::optional<double>& coefficient, const Named<>& term) {

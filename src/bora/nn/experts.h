@@ -12,6 +12,7 @@
 #include "bora/core/device.h"
 #include "bora/core/grouped.h"
 #include "bora/core/routing.h"
+#include "bora/nn/context.h"
 #include "bora/nn/mlp.h"
 #include "bora/nn/objective.h"
 
@@ -141,10 +142,10 @@ struct Experts {
             .experts = Each::init(number, embed, mlp, {kg, ku, kd}, std)};
   }
 
-  /// x [tokens..., embed], and back; adds to `sums`.
+  /// x [tokens..., embed], and back; adds to `sums`, to which padding (Context::present) does not count.
   template <NamedTensor X>
     requires HasAxes<X, Embed>
-  X operator()(const X& x, RouterSums& sums) const {
+  X operator()(const X& x, const Context& context, RouterSums& sums) const {
     using Tokens = without<axes_of<X>, Axes<Embed>>;
     using Out = concat<Tokens, Axes<Embed>>;
     constexpr core::Names kSlots = Axes<Slot, Embed>::names;
@@ -156,30 +157,55 @@ struct Experts {
     const core::ExpertMaps maps{
         x.dtype(), {each.template size<Embed>(), each.template size<Mlp>()}, Expert::name};
     const auto routing = core::route(chosen.operand(), gate.weight.template size<Candidate>(), &maps);
-    add(sums, logits, probability, routing.rows);
+    if (context.present.empty())
+      add(sums, logits, probability, visits(probability, routing.rows));
+    else
+      add_present(sums, logits, probability, chosen, named_over<Tokens>::adopt(context.present));
     const auto slots = Named<Slot, Embed>::adopt(core::dispatch(x.operand(), routing, Tokens::names, kSlots));
     const auto y = experts(slots, routing.groups);
     return named_over<Out>::adopt(core::combine(y.operand(), weights.operand(), routing, Out::names));
   }
 
  private:
-  template <NamedTensor L>
-  void add(RouterSums& sums, const L& logits, const L& probability, const core::Array& rows) const {
+  // Of each candidate.
+  template <NamedTensor P>
+  static Named<Candidate> visits(const P& probability, const core::Array& rows) {
     struct Part : axis<"part"> {};
     const auto counts = core::to(rows, core::device_of(probability.array()));
-    const auto wide = core::cast({counts, Axes<Candidate, Part>::names}, core::DType::f32);
-    const auto load = sum<Part>(from_array<Candidate, Part>(wide));
-    const auto total_load = stop_gradient(total(load));  // k visits for each token
-    const double e = static_cast<double>(load.template size<Candidate>());
-    const auto share = load / total_load;
+    return sum<Part>(
+        from_array<Candidate, Part>(core::cast({counts, Axes<Candidate, Part>::names}, core::DType::f32)));
+  }
+  template <NamedTensor L>
+  static void add(RouterSums& sums, const L& logits, const L& probability, const Named<Candidate>& load) {
     const auto p = over_tokens(probability, without<axes_of<L>, Axes<Candidate>>());
+    add(sums, load, total(load), p, mean_all(square(logsumexp<Candidate>(logits))));
+  }
+  template <NamedTensor L, IndexTensor I, NamedTensor T>
+  static void add_present(RouterSums& sums, const L& logits, const L& probability, const I& chosen,
+                          const T& present) {
+    using Tokens = axes_of<T>;
+    const Dim<Choice> choices{chosen.template size<Choice>()};
+    const auto none = zeros(Dim<Candidate>{probability.template size<Candidate>()});
+    const auto load = scatter_add<Candidate>(none, chosen, broadcast(present, choices));
+    const auto p = over_tokens(probability * present, Tokens());
+    const auto z = total(square(logsumexp<Candidate>(logits)) * present) / at_least_one(total(present));
+    add(sums, load, at_least_one(total(load)), p, z);
+  }
+  // k visits for each token; p and z: see RouterSums.
+  static void add(RouterSums& sums, const Named<Candidate>& load, const Named<>& all,
+                  const Named<Candidate>& p, const Named<>& z) {
+    const auto visits = stop_gradient(all);
+    const double e = static_cast<double>(load.template size<Candidate>());
+    const auto share = load / visits;
     sums.load += load;
     sums.probability += p;
-    sums.balance += total(share * p) / total_load * e;  // p · k / total_load is the mean; E / k times that
-    sums.z += mean_all(square(logsumexp<Candidate>(logits)));
+    sums.balance += total(share * p) / visits * e;  // p · k / visits is the mean; E / k times that
+    sums.z += z;
     sums.greatest = maximum(sums.greatest, max<Candidate>(share) * e);
     sums.least = minimum(sums.least, min<Candidate>(share) * e);
   }
+  // A lane may hold nothing but padding.
+  static Named<> at_least_one(const Named<>& x) { return maximum(x, 1.0); }
   template <NamedTensor P, Axis... Ts>
   static Named<Candidate> over_tokens(const P& p, Axes<Ts...>) {
     return sum<Ts...>(p);

@@ -79,7 +79,7 @@ TEST(Experts, LikeAllExpertsWithWeightsOfNothing) {
       m.per_token = k;
       m.renormalize = renormalize;
       auto sums = none();
-      const auto got = value_and_gradients(m, [&] { return m(x, sums); });
+      const auto got = value_and_gradients(m, [&] { return m(x, {}, sums); });
       const auto want = value_and_gradients(m, [&] { return of_all_experts(m, x); });
       for (std::size_t i = 0; i < want.size(); ++i) expect_near(got[i], want[i]);
     }
@@ -127,12 +127,12 @@ TEST(ClampedExperts, LikeAllExpertsWithWeightsOfNothing) {
     auto m = clamped();
     m.per_token = k;
     auto sums = none();
-    const auto got = value_and_gradients(m, [&] { return m(x, sums); });
+    const auto got = value_and_gradients(m, [&] { return m(x, {}, sums); });
     const auto want = value_and_gradients(m, [&] { return of_all_clamped(m, x); });
     ASSERT_EQ(want.size(), 1 + 8);
     for (std::size_t i = 0; i < want.size(); ++i) expect_near(got[i], want[i], 5e-5);
     m.experts.limit = 1e9;
-    EXPECT_NE(m(x, sums).to_vector(), got[0]) << "no gate reached the limit";
+    EXPECT_NE(m(x, {}, sums).to_vector(), got[0]) << "no gate reached the limit";
   }
 }
 
@@ -148,7 +148,7 @@ TEST(ClampedExperts, SayWhatTheirParametersAre) {
   const auto low = cast_parameters(m, core::DType::bf16);
   EXPECT_EQ(low.gate(cast(tokens(1), core::DType::bf16)).dtype(), core::DType::f32);
   auto sums = none();
-  const auto y = low(cast(tokens(1), core::DType::bf16), sums);
+  const auto y = low(cast(tokens(1), core::DType::bf16), {}, sums);
   EXPECT_EQ(y.dtype(), core::DType::bf16);
 }
 
@@ -172,7 +172,7 @@ TEST(ClampedExperts, GradientsStopBeyondTheLimit) {
 TEST(Experts, CountWhatTheirRoutersDo) {
   const Mixture m = mixture();
   auto sums = none();
-  m(tokens(1), sums);
+  m(tokens(1), {}, sums);
   const auto logits = m.gate(tokens(1)).to_vector();
   std::vector<double> load(kExperts), probability(kExperts);
   double z = 0;
@@ -198,11 +198,43 @@ TEST(Experts, CountWhatTheirRoutersDo) {
   EXPECT_NEAR(sums.least.item(), *std::min_element(load.begin(), load.end()) / 5, 1e-6);
 }
 
+// Three of five tokens of the first text are there, and all of the second: as the eight alone.
+TEST(Experts, PaddingDoesNotCount) {
+  const Mixture m = mixture();
+  const std::vector<float> there{1, 1, 1, 0, 0, 1, 1, 1, 1, 1};
+  const std::array<std::int64_t, 2> sizes{2, 5};
+  const Context padded{.present = core::from_data({Axes<Batch, Pos>::names, sizes}, std::span(there))};
+  auto sums = none(), want = none();
+  const auto out = m(tokens(1), padded, sums).to_vector();
+  EXPECT_EQ(out, m(tokens(1), {}, want).to_vector()) << "padding passes the experts, too";
+
+  const auto all = tokens(1).to_vector();
+  std::vector<float> alone;
+  for (std::size_t t = 0; t < there.size(); ++t)
+    if (there[t] > 0)
+      alone.insert(alone.end(), all.begin() + std::ptrdiff_t(6 * t), all.begin() + std::ptrdiff_t(6 * t + 6));
+  want = none();
+  m(from_vector(alone, Dim<Batch>{1}, Dim<Pos>{8}, Dim<Embed>{6}), {}, want);
+  EXPECT_EQ(sums.load.to_vector(), want.load.to_vector());
+  expect_near(sums.probability.to_vector(), want.probability.to_vector());
+  for (const auto& [got, wanted] :
+       {std::pair(sums.balance, want.balance), std::pair(sums.z, want.z),
+        std::pair(sums.greatest, want.greatest), std::pair(sums.least, want.least)})
+    EXPECT_NEAR(got.item(), wanted.item(), 1e-5);
+
+  const Context nothing{.present = core::zeros({Axes<Batch, Pos>::names, sizes})};
+  sums = none();
+  m(tokens(1), nothing, sums);
+  Objective objective{core::full({Axes<>::names, {}}, 0), core::full({Axes<>::names, {}}, 0)};
+  add_router_terms(objective, sums, {.load_balance = 1, .z_loss = 1, .auxiliary = 1}, 1);
+  EXPECT_EQ(objective.loss.item(), 0);
+}
+
 TEST(Experts, LossesOfRouters) {
   const Mixture m = mixture(), other = mixture(4);
   auto sums = none();
-  m(tokens(1), sums);
-  other(tokens(2), sums);
+  m(tokens(1), {}, sums);
+  other(tokens(2), {}, sums);
   const auto scalar = [](double x) { return core::full({Axes<>::names, {}}, x); };
   double auxiliary = 0;
   for (std::size_t i = 0; i < kExperts; ++i)
@@ -238,9 +270,9 @@ struct Block {
   static constexpr std::string_view kind = "Block";
   Mixture mlp;
   using fields = Fields<&Block::mlp>;
-  Flow operator()(const Flow& in, const Context&) const {
+  Flow operator()(const Flow& in, const Context& context) const {
     Flow out = in;
-    out.x = in.x + mlp(in.x, out.router);
+    out.x = in.x + mlp(in.x, context, out.router);
     return out;
   }
 };
@@ -275,9 +307,9 @@ TEST(Experts, RoutersAreInFp32AndSaySo) {
   const Mixture low = cast_parameters(m, core::DType::bf16);
   EXPECT_EQ(low.gate(cast(tokens(1), core::DType::bf16)).dtype(), core::DType::f32);
   auto sums = none();
-  const auto y = low(cast(tokens(1), core::DType::bf16), sums);
+  const auto y = low(cast(tokens(1), core::DType::bf16), {}, sums);
   EXPECT_EQ(y.dtype(), core::DType::bf16);
-  expect_near(cast(y, core::DType::f32).to_vector(), m(tokens(1), sums).to_vector(), 0.1);
+  expect_near(cast(y, core::DType::f32).to_vector(), m(tokens(1), {}, sums).to_vector(), 0.1);
 }
 
 }  // namespace

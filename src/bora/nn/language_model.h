@@ -81,6 +81,7 @@ class LanguageModelOf final : public LanguageModel {
     hold_outside_stacks();
     const M compute = options.compute == core::DType::f32 ? model_ : cast_parameters(model_, options.compute);
     const Context context{.mask = AttentionMask::causal_mask().with_segments(batch.segments),
+                          .present = batch.present,
                           .compute = options.compute};
     const auto hidden = compute(indices_from_array<Batch, Pos>(batch.ids), context);
     return core::linear_scores(hidden.operand(), compute.head().operand(),
@@ -111,6 +112,7 @@ class LanguageModelOf final : public LanguageModel {
   static Objective objective_of(const M& model, const TokenBatch& batch, std::optional<Key> key,
                                 const LossOptions& options) {
     const Context context{.mask = AttentionMask::causal_mask().with_segments(batch.segments),
+                          .present = batch.present,
                           .key = key,
                           .compute = options.compute};
     if constexpr (requires { model.objective(batch, context, options); }) {

@@ -18,6 +18,7 @@ struct TokenBatch {
   core::Array targets;        ///< i32 [batch, position]: what each position should predict
   core::Array weights;        ///< f32 [batch, position]: how much that counts
   core::Array segments;       ///< i32 [batch, position] or empty: no attention across different numbers
+  core::Array present = {};   ///< f32 [batch, position] or empty: 1 where a token is, 0 where padding is
   core::Array features = {};  ///< f32 [batch, mel, frame] or empty: the sound that each text was said in
 };
 

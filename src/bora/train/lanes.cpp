@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/train/lanes.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -9,6 +10,18 @@
 #include "bora/core/create.h"
 
 namespace bora::train {
+
+namespace {
+
+bool is_padding(std::int32_t segment) { return segment < 0; }
+
+std::vector<float> present(std::span<const std::int32_t> segments) {
+  std::vector<float> out;
+  for (const auto segment : segments) out.push_back(is_padding(segment) ? 0.0F : 1.0F);
+  return out;
+}
+
+}  // namespace
 
 nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::int64_t count) {
   if (batch.targets.size() != batch.tokens.size()) {
@@ -36,22 +49,24 @@ nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::in
             .subspan(static_cast<std::size_t>(first * size), static_cast<std::size_t>(count * size));
     out.features = core::from_data({of_sound, sound}, features);
   } else if (!batch.segments.empty()) {
-    out.segments = core::from_segments(shape, std::span<const std::int32_t>(part(batch.segments)));
+    const auto segments = std::span<const std::int32_t>(part(batch.segments));
+    out.segments = core::from_segments(shape, segments);
+    if (std::ranges::any_of(segments, is_padding)) out.present = core::from_data(shape, present(segments));
   }
   return out;
 }
 
 // Both name every field: one more would not compile.
 core::PassInputs pass_inputs(const nn::TokenBatch& batch) {
-  const auto& [ids, targets, weights, segments, features] = batch;
-  return {{ids, targets, weights, segments, features}, {}};
+  const auto& [ids, targets, weights, segments, present, features] = batch;
+  return {{ids, targets, weights, segments, present, features}, {}};
 }
 
 nn::TokenBatch token_batch(const core::PassInputs& inputs) {
   nn::TokenBatch out;
-  auto& [ids, targets, weights, segments, features] = out;
+  auto& [ids, targets, weights, segments, present, features] = out;
   auto from = inputs.arrays.begin();
-  for (auto* array : {&ids, &targets, &weights, &segments, &features}) *array = *from++;
+  for (auto* array : {&ids, &targets, &weights, &segments, &present, &features}) *array = *from++;
   return out;
 }
 

@@ -35,7 +35,20 @@ TEST(TokenBatch, IsTheSameByWayOfThatOfAPass) {
   EXPECT_EQ(back.targets.to_vector<std::int32_t>(), batch.targets.to_vector<std::int32_t>());
   EXPECT_EQ(back.weights.to_vector<float>(), batch.weights.to_vector<float>());
   EXPECT_EQ(back.segments.to_vector<std::int32_t>(), batch.segments.to_vector<std::int32_t>());
+  EXPECT_TRUE(back.present.empty());
   EXPECT_TRUE(back.features.empty());
+}
+
+TEST(TokenBatch, TellsPaddingWhereThereIsSome) {
+  data::Batch rows{.sequences = 2,
+                   .seq_len = 3,
+                   .tokens = {1, 2, 0, 4, 5, 6},
+                   .segments = {0, 0, -1, 0, 1, 1},
+                   .loss_weights = {1, 0, 0, 1, 1, 0}};
+  data::set_next_token_targets(rows);
+  const auto padded = token_batch(pass_inputs(token_batch(rows, 0, 1)));
+  EXPECT_EQ(padded.present.to_vector<float>(), (std::vector<float>{1, 1, 0}));
+  EXPECT_TRUE(token_batch(rows, 1, 1).present.empty());
 }
 
 }  // namespace
