@@ -47,6 +47,8 @@ std::vector<std::int32_t> count_bytes(const Pipeline& p) {
     if (!text || p.added.is_special(*text)) continue;
     std::string bytes(*text);
     if (p.decoder != nullptr) bytes = p.decoder->alone(std::move(bytes));
+    if (p.bpe != nullptr && bytes.ends_with(p.bpe->end_of_word_suffix()))  // decoders of bytes leave it there
+      bytes.resize(bytes.size() - p.bpe->end_of_word_suffix().size());
     counts[id] = static_cast<std::int32_t>(bytes.size());
   }
   return counts;

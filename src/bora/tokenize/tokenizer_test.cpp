@@ -198,6 +198,18 @@ TEST(Tokenizer, BytesPerToken) {
   EXPECT_EQ(bytes("▁"), 1);
 }
 
+// Its decoder is one of bytes and keeps "</w>".
+TEST(Tokenizer, BytesOfClipTokens) {
+  const std::string folder = std::string(BORA_SHARED_DIR) + "/data/tokenizers/clip";
+  if (!exists(folder)) GTEST_SKIP() << "no " << folder << " here";
+  const Tokenizer t = Tokenizer::load(folder);
+  const auto bytes_of = [&](std::string_view token) {
+    return t.bytes_per_token().at(static_cast<std::size_t>(t.id_of(token).value()));
+  };
+  EXPECT_EQ(bytes_of("fox</w>"), 3);
+  EXPECT_EQ(bytes_of("fox"), 3);
+}
+
 TEST(Tokenizer, BytesOfLlamaTokens) {
   const std::string folder = std::string(BORA_SHARED_DIR) + "/data/tokenizers/llama2";
   if (!exists(folder)) GTEST_SKIP() << "no " << folder << " here";

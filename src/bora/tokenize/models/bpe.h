@@ -42,6 +42,8 @@ class Bpe final : public Model {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::optional<std::int32_t> unk_id() const override { return unk_; }
   bool takes_bytes() const override { return bytes_; }
+  /// What stands behind a word's last token and in none of its text; mostly "".
+  const std::string& end_of_word_suffix() const { return config_.end_of_word_suffix; }
   void write(std::string& out) const override;
 
   /// Calls use(part) for the parts of `text` that no merge can join: between two characters that no merge
