@@ -420,9 +420,13 @@ std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, cons
           "an earlier checkpoint",
           set.name, std::isnan(r.loss()) ? "nan" : "infinite");
     }
+    if (!r.has_loss() && (workers == nullptr || workers->rank() == 0))
+      log_warning("eval: no token of {} counts: all loss weights are 0; its loss is not known", set.name);
+    const auto shown = [](bool is_there, std::string text) { return is_there ? std::move(text) : "-"; };
     table.rows.push_back({set.name,
-                          {fmt::format("{:.3f}", r.loss()), fmt::format("{:.1f}", r.perplexity()),
-                           fmt::format("{:.3f}", r.bits_per_byte())}});
+                          {shown(r.has_loss(), fmt::format("{:.3f}", r.loss())),
+                           shown(r.has_loss(), fmt::format("{:.1f}", r.perplexity())),
+                           shown(r.has_bytes(), fmt::format("{:.3f}", r.bits_per_byte()))}});
     groups.add(set.name, set.tags, r);
   }
   if (!table.rows.empty()) {

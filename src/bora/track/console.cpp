@@ -254,7 +254,7 @@ std::string Console::step_text(const StepLine& s, double elapsed, bool with_bar)
   const auto total = fmt::format("{}", s.total);
   auto start = s.total > 0 ? fmt::format("step  {:>{}}/{}", s.step, total.size(), total)
                            : fmt::format("step  {}", s.step);
-  const auto loss = fmt::format("loss {:.3f}", s.loss);
+  const auto loss = s.loss ? fmt::format("loss {:.3f}", *s.loss) : "loss -";
   const auto speed = s.tokens_per_second > 0 ? compact_count(s.tokens_per_second) + " tok/s" : "";
   const auto rate = final ? "" : "lr " + compact_scientific(s.learning_rate);
   const auto time = final ? human_duration(elapsed) : s.eta ? "eta " + human_duration(*s.eta) : "";
@@ -300,7 +300,7 @@ void Console::step(const StepLine& line) {
     Json object{{"event", "step"},
                 {"step", line.step},
                 {"total", line.total},
-                {"loss", number(line.loss)},
+                {"loss", line.loss ? number(*line.loss) : Json()},
                 {"tokens_per_second", number(line.tokens_per_second)},
                 {"learning_rate", number(line.learning_rate)},
                 {"elapsed", number(elapsed)}};

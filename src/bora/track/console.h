@@ -35,7 +35,7 @@ ConsoleOptions detect_console(bool quiet = false, bool json = false);
 struct StepLine {
   std::int64_t step = 0;         ///< steps done
   std::int64_t total = 0;        ///< steps of the whole run
-  double loss = 0;               ///< nats
+  std::optional<double> loss;    ///< nats; absent where no token counted
   double tokens_per_second = 0;  ///< 0: not shown
   double learning_rate = 0;
   std::optional<double> eta;      ///< seconds to go

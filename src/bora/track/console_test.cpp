@@ -365,6 +365,12 @@ TEST(ConsoleSteps, PlainIsAboutTwentyLinesOrOneAMinute) {
   EXPECT_EQ(screen.lines().size(), 21);
   EXPECT_EQ(screen.lines()[1], "step   30/600 loss 4.211 · 21.4k tok/s · lr 2.9e-3 · eta 1:36");
   EXPECT_EQ(screen.lines()[20], "step  600/600 loss 4.211 · 21.4k tok/s · 2:00");
+  auto without = step_line(600);
+  without.loss.reset();  // no token of it counted
+  console.step(without);
+  screen.now += 60;
+  console.step(without);
+  EXPECT_EQ(screen.lines().back(), "step  600/600 loss - · 21.4k tok/s · 3:00");
   EXPECT_THAT(screen.out, Not(HasSubstr("\r")));
   EXPECT_THAT(screen.out, Not(HasSubstr("\x1b")));
 

@@ -12,7 +12,7 @@
 namespace bora::train {
 
 double EvalResult::perplexity() const { return std::exp(loss()); }
-double EvalResult::bits_per_byte() const { return bytes > 0 ? loss_sum / std::numbers::ln2 / bytes : 0; }
+double EvalResult::bits_per_byte() const { return has_bytes() ? loss_sum / std::numbers::ln2 / bytes : 0; }
 
 EvalResult& EvalResult::operator+=(const EvalResult& other) {
   loss_sum += other.loss_sum;

@@ -23,9 +23,13 @@ struct EvalResult {
   std::int64_t sequences = 0;
   std::vector<mesh::MetricSum> metrics = {};  ///< the model's own
 
-  double loss() const { return tokens > 0 ? loss_sum / tokens : 0; }
+  /// Whether a token counts: else there is no loss.
+  bool has_loss() const { return tokens > 0; }
+  double loss() const { return has_loss() ? loss_sum / tokens : 0; }
   double perplexity() const;
-  /// Total bits over total bytes; 0 if no bytes are known.
+  /// Whether bytes are known: else there are no bits per byte.
+  bool has_bytes() const { return bytes > 0; }
+  /// Total bits over total bytes.
   double bits_per_byte() const;
   /// Metrics are added up by name.
   EvalResult& operator+=(const EvalResult& other);

@@ -17,17 +17,28 @@ void add_own(std::vector<track::Metric>& to, const std::string& before, const Ev
 
 void GroupedEval::Sums::operator+=(const EvalResult& r) {
   all += r;
-  if (r.tokens <= 0) return;
+  if (!r.has_loss()) return;
   loss += r.loss();
-  bits_per_byte += r.bits_per_byte();
   ++sets;
+  if (!r.has_bytes()) return;
+  with_bytes += r;
+  bits_per_byte += r.bits_per_byte();
+  ++sets_with_bytes;
+}
+
+void GroupedEval::Sums::add_bits(std::vector<track::Metric>& to, const std::string& before) const {
+  if (!with_bytes.has_bytes()) return;
+  to.push_back({before + "bpb", with_bytes.bits_per_byte()});
+  to.push_back({before + "macro_bpb", bits_per_byte / sets_with_bytes});
 }
 
 void GroupedEval::add(const std::string& name, const std::vector<std::string>& tags,
                       const EvalResult& result) {
-  sets_.push_back({"eval/" + name + "/loss", result.loss()});
-  sets_.push_back({"eval/" + name + "/bpb", result.bits_per_byte()});
-  add_own(sets_, "eval/" + name + "/", result);
+  if (!result.has_loss()) return;
+  const auto before = "eval/" + name + "/";
+  sets_.push_back({before + "loss", result.loss()});
+  if (result.has_bytes()) sets_.push_back({before + "bpb", result.bits_per_byte()});
+  add_own(sets_, before, result);
   for (const auto& group : data::groups_of(name, tags)) groups_[group] += result;
   all_ += result;
 }
@@ -37,15 +48,14 @@ std::vector<track::Metric> GroupedEval::metrics() const {
   if (out.empty()) return out;
   out.push_back({"eval/loss", all_.all.loss()});
   out.push_back({"eval/macro_loss", all_.macro_loss()});
-  out.push_back({"eval/bpb", all_.all.bits_per_byte()});
-  out.push_back({"eval/macro_bpb", all_.macro_bits_per_byte()});
+  all_.add_bits(out, "eval/");
   add_own(out, "eval/", all_.all);
   for (const auto& [name, sums] : groups_) {
-    out.push_back({"eval/" + name + "/micro_loss", sums.all.loss()});
-    out.push_back({"eval/" + name + "/macro_loss", sums.macro_loss()});
-    out.push_back({"eval/" + name + "/bpb", sums.all.bits_per_byte()});
-    out.push_back({"eval/" + name + "/macro_bpb", sums.macro_bits_per_byte()});
-    add_own(out, "eval/" + name + "/", sums.all);
+    const auto before = "eval/" + name + "/";
+    out.push_back({before + "micro_loss", sums.all.loss()});
+    out.push_back({before + "macro_loss", sums.macro_loss()});
+    sums.add_bits(out, before);
+    add_own(out, before, sums.all);
   }
   return out;
 }

@@ -11,7 +11,7 @@
 namespace bora::train {
 
 /// Results of data sets, gathered by the groups that they belong to (data::groups_of). Sets in which no token counts
-/// are left out of means over sets.
+/// are left out, and of bits per byte those whose bytes are not known.
 class GroupedEval {
  public:
   void add(const std::string& name, const std::vector<std::string>& tags, const EvalResult& result);
@@ -25,12 +25,12 @@ class GroupedEval {
 
  private:
   struct Sums {
-    EvalResult all;
+    EvalResult all, with_bytes;
     double loss = 0, bits_per_byte = 0;
-    int sets = 0;
+    int sets = 0, sets_with_bytes = 0;
     void operator+=(const EvalResult& r);
     double macro_loss() const { return sets > 0 ? loss / sets : 0; }
-    double macro_bits_per_byte() const { return sets > 0 ? bits_per_byte / sets : 0; }
+    void add_bits(std::vector<track::Metric>& to, const std::string& before) const;
   };
   std::vector<track::Metric> sets_;
   std::map<std::string, Sums> groups_;

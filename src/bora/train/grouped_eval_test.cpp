@@ -41,6 +41,23 @@ TEST(GroupedEval, MicroByTokensMacroBySets) {
   EXPECT_NEAR(m.at("eval/macro_bpb"), (0.5 + 1.5 + 1.25) / 3 / std::numbers::ln2, 1e-12);
 }
 
+// Not as perfect, nor as of no bits.
+TEST(GroupedEval, WhatIsNotKnownIsLeftOut) {
+  GroupedEval eval;
+  eval.add("a", {"t"}, result(2, 100, 200));
+  eval.add("ids", {"t"}, result(4, 100, 0));
+  eval.add("none", {"t", "n"}, result(0, 0, 0));
+  const auto m = metrics(eval);
+  EXPECT_DOUBLE_EQ(m.at("eval/loss"), 3);
+  EXPECT_DOUBLE_EQ(m.at("eval/bpb"), 1 / std::numbers::ln2);
+  EXPECT_DOUBLE_EQ(m.at("eval/macro_bpb"), 1 / std::numbers::ln2);
+  EXPECT_DOUBLE_EQ(m.at("eval/t/macro_bpb"), 1 / std::numbers::ln2);
+  EXPECT_EQ(m.count("eval/ids/bpb") + m.count("eval/none/loss") + m.count("eval/n/micro_loss"), 0U);
+  GroupedEval nothing;
+  nothing.add("none", {}, result(0, 0, 0));
+  EXPECT_TRUE(nothing.metrics().empty());
+}
+
 TEST(GroupedEval, AModelsOwnMetricsFollow) {
   GroupedEval eval;
   EvalResult a = result(1, 1, 1), b = a;

@@ -61,13 +61,11 @@ void Progress::log(const train::StepResult& r) {
 }
 
 void Progress::show(const train::StepResult& r) {
-  if (r.empty)
-    tell_of_empty_batch(r.step);
-  else
-    shown_loss_ = r.loss;
+  if (r.empty) tell_of_empty_batch(r.step);
   const auto done = r.step + 1, total = session_.config().trainer.num_train_steps;
   const auto& meter = session_.meter();
-  session_.console().step({done, total, shown_loss_, meter.tokens_per_second(), r.learning_rate,
+  const auto loss = r.empty ? std::nullopt : std::optional(r.loss);
+  session_.console().step({done, total, loss, meter.tokens_per_second(), r.learning_rate,
                            meter.eta(total - done), std::nullopt, session_.growing().note()});
 }
 

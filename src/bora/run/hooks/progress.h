@@ -20,7 +20,6 @@ class Progress final : public Hook {
   void tell_of_empty_batch(std::int64_t step) const;
 
   Session& session_;
-  double shown_loss_ = 0;
   double first_step_seconds_ = 0, loading_ = 0, stepping_ = 0;
 };
 
