@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "bora/base/config_changes.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/home_path.h"
@@ -183,7 +184,7 @@ void DataConfig::bind_mixture(Binder& b) {
            "restart: a data set that ends starts again; first_exhausted, all_exhausted: training ends when "
            "the first, or each, has been read completely");
   b.field("mixture_block_size", mixture_block_size, from_to(1, 65535),
-          "sequences within which the weights hold exactly");
+          "sequences within which the weights hold, to whole sequences");
   b.field("target_budget", target_budget, kPositive,
           "tokens of the run that this one stands for; with experiment_budget: data sets are cut in "
           "proportion, to repeat as they would there");
@@ -226,6 +227,31 @@ void refuse_groups_called_like_sets(Binder& b, const ByName<SourceConfig>& sets)
 
 }  // namespace
 
+namespace {
+
+// Keys of a single data set that say something, beside those of a mixture's.
+std::set<std::string> keys_of_a_single_set(const SourceConfig& single) {
+  const auto tree_of = [](SourceConfig source) {
+    ConfigTree tree;
+    tree.merge_text(write_config(source), "the data set");
+    return tree;
+  };
+  std::set<std::string> out;
+  for (const auto& change : config_changes(tree_of({}), tree_of(single)))
+    out.insert(change.key.substr(0, change.key.find('.')));
+  return out;
+}
+
+void refuse_without_effect(Binder& b, const DataConfig& data) {
+  for (const auto& key : keys_of_a_single_set(data.single))
+    b.problem(key, key == "id"
+                       ? "a mixture has its data sets in configs, not beside it"
+                       : fmt::format("has no effect beside configs, which has the data sets; put it into {}",
+                                     b.path("configs." + data.configs.front().first)));
+}
+
+}  // namespace
+
 std::set<std::string> groups_of(const std::string& name, const std::vector<std::string>& tags) {
   std::set<std::string> groups;
   add_with_parents(groups, name, false);
@@ -245,6 +271,8 @@ void DataConfig::check(Binder& b) const {
   }
   std::vector<std::string> names;
   for (const auto& [name, source] : sources()) names.push_back(name);
+  if (!configs.empty() && !single.train_urls.empty())
+    names.push_back(single_name());  // takes the place of all
   const auto known = [&](const std::string& key, const std::string& name) {
     if (name.empty() && configs.empty()) return;
     if (std::find(names.begin(), names.end(), name) != names.end()) return;
@@ -252,9 +280,7 @@ void DataConfig::check(Binder& b) const {
               fmt::format("there is no data set {}{}; there is {}", name.empty() ? "without a name" : name,
                           did_you_mean(name, names), join(names)));
   };
-  if (!configs.empty() && single.id) {
-    b.problem("id", "a mixture has its data sets in configs, not beside it");
-  }
+  if (!configs.empty() && single.train_urls.empty()) refuse_without_effect(b, *this);
   for (const auto& stage : train_weights) {
     for (const auto& [name, weight] : stage.weights) {
       known("train_weights", name);
@@ -289,9 +315,11 @@ store::DownloadOptions DataConfig::download_options() const {
   return options;
 }
 
+std::string DataConfig::single_name() const { return single.name.value_or(single.id.value_or("data")); }
+
 ByName<SourceConfig> DataConfig::sources() const {
   if (!configs.empty()) return configs;
-  return {{single.name.value_or(single.id.value_or("data")), single}};
+  return {{single_name(), single}};
 }
 
 std::string DataConfig::tokenizer_name() const {

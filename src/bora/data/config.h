@@ -97,8 +97,10 @@ struct DataConfig {
   /// How files of URLs are fetched.
   store::DownloadOptions download_options() const;
 
-  /// Every data set with its name; the single one is called by its name or id, or "data".
+  /// Every data set with its name.
   ByName<SourceConfig> sources() const;
+  /// What the single one is called by: its name or id, or "data".
+  std::string single_name() const;
 
   /// What messages and records call the tokenizer: where it lies, or how it is trained.
   std::string tokenizer_name() const;

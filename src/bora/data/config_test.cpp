@@ -234,6 +234,11 @@ TEST(DataConfig, Problems) {
               HasSubstr("alpha = 0: must be from 1 to 2147483647"));
   EXPECT_THAT(problems(two + "id: some/set"),
               HasSubstr("a mixture has its data sets in configs, not beside it"));
+  for (const char* key : {"validation_urls: [v.txt]", "tags: [x]", "name: y", "format: {type: chat}"})
+    EXPECT_THAT(problems(two + key),
+                HasSubstr("has no effect beside configs, which has the data sets; put it into "
+                          "data.configs.alpha"))
+        << key;
   EXPECT_THAT(problems(two + "train_weights: [[0, {alpha: 1}, 3]]"), HasSubstr("should be a list of two"));
   EXPECT_THAT(problems("mixture_block_size: 70000"), HasSubstr("must be from 1 to 65535"));
   EXPECT_THAT(problems("target_budget: 1e9"), HasSubstr("target_budget and experiment_budget go together"));

@@ -144,7 +144,8 @@ LoadedConfig load_run(const std::vector<std::string>& paths,
     loaded.is_incomplete = true;
     return loaded;
   }
-  if (theirs) loaded.warnings = without_effect(loaded, given);
+  if (theirs)
+    for (auto& text : without_effect(loaded, given)) loaded.warnings.push_back(std::move(text));
   if (!theirs || !config.lora || !loaded.tree.has("max_train_length")) return loaded;
   std::vector<ConfigProblem> problems;
   shorten_sequences(loaded.tree, config, problems);

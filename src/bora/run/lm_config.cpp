@@ -240,17 +240,43 @@ LmConfig older_training_part(const LmConfig& config) {
 
 namespace {
 
+// "my.yaml" of "my.yaml:7".
+std::string file_of(const std::string& place) { return place.substr(0, place.rfind(':')); }
+
 // data.train_urls beside data.configs: the user's own files take the place of a recipe's sources.
-void prefer_own_files(data::DataConfig& data) {
+void prefer_own_files(LoadedConfig& loaded, std::vector<ConfigProblem>& problems) {
+  auto& data = loaded.config.data;
   if (data.configs.empty() || data.single.train_urls.empty()) return;
+  const auto mine = loaded.tree.where("data.train_urls"), theirs = loaded.tree.where("data.configs");
+  if (file_of(mine) == file_of(theirs))
+    problems.push_back(
+        {mine, "data.train_urls",
+         fmt::format("is beside data.configs ({}) in one file; put the files into one of its data "
+                     "sets, or leave out data.configs",
+                     theirs)});
+  const auto name = data.single_name();
+  std::vector<std::string> replaced;
+  for (const auto& [other, source] : data.configs) replaced.push_back(other);
+  const auto only = [&](auto& values) {
+    std::erase_if(values, [&](const auto& v) { return v.first != name; });
+  };
   std::int64_t held_back = 0;
-  for (const auto& [name, n] : data.num_validation_sequences) held_back = std::max(held_back, n);
+  for (const auto& [other, n] : data.num_validation_sequences) held_back = std::max(held_back, n);
+  only(data.num_validation_sequences);
+  only(data.max_train_batches);
   data.configs.clear();
   data.train_weights.clear();
-  data.num_validation_sequences.clear();
   data.cache_dir += "-own";
-  if (data.single.validation_urls.empty() && held_back > 0)
-    data.num_validation_sequences = {{"data", held_back / 8}};
+  std::string evaluated;
+  if (data.num_validation_sequences.empty() && data.single.validation_urls.empty() && held_back > 0) {
+    data.num_validation_sequences = {{name, std::max<std::int64_t>(1, held_back / 8)}};
+    evaluated = fmt::format(
+        "; {} of their sequences are held back (data.num_validation_sequences={{{}: N}} for others)",
+        data.num_validation_sequences.front().second, name);
+  }
+  loaded.warnings.push_back(
+      fmt::format("data.train_urls takes the place of data.configs ({}), with tokens in {}{}", join(replaced),
+                  data.cache_dir, evaluated));
 }
 
 }  // namespace
@@ -357,7 +383,7 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   out.name = out.name.substr(0, out.name.find('.'));
   auto problems = read_config(out.tree, out.config);
   refuse_two_tokenizers(out.tree, paths, out.config, problems);
-  prefer_own_files(out.config.data);
+  prefer_own_files(out, problems);
   if (problems.empty()) hear_records(out.tree, out.config, problems);
   if (out.tree.scalar("data.cache_dir").value_or("").empty())
     out.config.data.cache_dir = cache_folder_of(out.config.data);
