@@ -64,6 +64,8 @@ TEST_F(Generate, EvaluationSaysWhatFewerBytesCost) {
     const auto done =
         run(folder_, {"eval", "config.yaml", "--model", "runs/run/hf", "--json", "--weights", type});
     EXPECT_EQ(done.code, 0) << done.output;
+    EXPECT_EQ(done.output.find(", weights " + type) != std::string::npos, type != "f32") << done.output;
+    EXPECT_THAT(done.output, HasSubstr("\"weights\":\"" + type + "\""));
     for (const auto& line : split(done.output, '\n'))
       if (line.starts_with("{\"event\":\"evaluation\""))
         return Json::parse(line)["metrics"].begin().value().get<double>();

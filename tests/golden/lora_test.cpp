@@ -92,6 +92,12 @@ TEST_F(Lora, TrainsEvaluatesGeneratesAndExports) {
               HasSubstr("h.0.attn.c_attn.lora.a.weight"));
   const auto eval = run(folder_, {"eval", "config.yaml", "--model", "runs/base", "--adapter", "alone"});
   EXPECT_EQ(eval.code, 0) << eval.output;
+  EXPECT_THAT(eval.output, HasSubstr("runs/base/step-4 + adapter alone\n"));
+  const auto told =
+      run(folder_, {"eval", "config.yaml", "--model", "runs/one/adapter", "--weights", "bf16", "--json"});
+  EXPECT_THAT(told.output,
+              AllOf(HasSubstr("+ adapter runs/one/adapter, weights bf16"),
+                    HasSubstr("\"adapter\":\"runs/one/adapter\""), HasSubstr("\"weights\":\"bf16\"")));
   // Above the table stand times, which no two runs share.
   const auto table = [](const std::string& output) {
     return output.substr(std::min(output.find("bits/byte"), output.size()));

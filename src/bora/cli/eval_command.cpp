@@ -26,9 +26,20 @@
 namespace bora::cli {
 namespace {
 
+// What an evaluation is of: the same directory with an adapter or with rounded weights is another model.
+std::string describe_model(const run::OpenedModel& opened, const EvalArguments& given) {
+  std::string out = opened.directory;
+  if (given.model.empty()) out += ", of the configuration's run";
+  if (!opened.adapter.empty()) out += " + adapter " + opened.adapter;
+  if (given.weights != core::WeightType::f32) out += fmt::format(", weights {}", core::name(given.weights));
+  return out;
+}
+
 // All numbers as they are, beside the table's.
-void print_metrics(const std::string& model, const std::vector<track::Metric>& metrics) {
-  Json line = {{"event", "evaluation"}, {"model", model}};
+void print_metrics(const run::OpenedModel& opened, core::WeightType weights,
+                   const std::vector<track::Metric>& metrics) {
+  Json line = {{"event", "evaluation"}, {"model", opened.directory}, {"weights", core::name(weights)}};
+  if (!opened.adapter.empty()) line["adapter"] = opened.adapter;
   for (const auto& metric : metrics) line["metrics"][metric.name] = metric.value;
   fmt::print("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
@@ -84,7 +95,7 @@ int evaluate(Wanted wanted) {
   auto opened = run::open_model(wanted.model(), given.adapter);
   nn::round_weights(*opened.model, given.weights);
   track::Console console(track::detect_console(launch.rank != 0, given.json));
-  console.fact("model", opened.directory + (given.model.empty() ? ", of the configuration's run" : ""));
+  console.fact("model", describe_model(opened, given));
   workers->deadline(run::kPatience);
   if (const auto other = run::take_tokenizer_of(opened, place, loaded.config.data); !other.empty())
     console.fact("tokenizer", other);
@@ -101,7 +112,7 @@ int evaluate(Wanted wanted) {
   run::naming_bad_weights(opened, [&] {
     metrics = run::evaluate_sources(*opened.model, text, loaded.config, console, workers.get());
   });
-  if (given.json && launch.rank == 0) print_metrics(opened.directory, metrics);
+  if (given.json && launch.rank == 0) print_metrics(opened, given.weights, metrics);
   workers->barrier();
   return 0;
 }

@@ -126,6 +126,7 @@ OpenedModel open_model(const std::string& name, const std::string& adapter) {
   return out;
 }
 
+    out.adapter = adapter;
 void naming_bad_weights(const OpenedModel& opened, const std::function<void()>& use) {
   try {
     use();

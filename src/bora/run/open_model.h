@@ -19,6 +19,7 @@ struct OpenedModel {
   Json generation;           ///< generation_of() its directory: what begins and ends its texts
   std::string directory;     ///< where the weights came from
   std::string base;          ///< the model that its adapters are for, if it has any and that is known
+  std::string adapter;       ///< the directory of PEFT's files that were put on it, if any
   bool prepend_bos = false;  ///< the tokenizer's post-processor starts texts with its beginning token
 
   /// NotFound, saying where it was looked for.
