@@ -4,6 +4,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -59,6 +62,20 @@ std::string tail_of(const std::string& path) {
 }
 
 }  // namespace
+
+std::optional<double> usual(const Curves& curves, const std::string& name) {
+  constexpr std::size_t kRecent = 100;
+  const auto found = curves.find(name);
+  if (found == curves.end()) return std::nullopt;
+  std::vector<double> values;
+  for (const auto& point : found->second)
+    if (std::isfinite(point.value)) values.push_back(point.value);
+  if (values.size() > kRecent) values.erase(values.begin(), values.end() - kRecent);
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 Curves read_curves(const std::string& file) {
   return exists(file) ? curves_of(read_text(file), file, "") : Curves();

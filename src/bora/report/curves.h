@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct Point {
 };
 using Curve = std::vector<Point>;  ///< in the order of the file: by step
 using Curves = std::map<std::string, Curve>;
+
+/// The median of the last 100 points (fewer: of all) of a curve: what a step has as a rule, whatever befell a single one.
+/// Nothing where there is no such curve.
+std::optional<double> usual(const Curves& curves, const std::string& name);
 
 /// The numbers of metrics.jsonl or timing.jsonl (docs/formats/run_directory.md) by name. A file that is not
 /// there has none; a last line without its end, which a run may just be writing, is left out. Errors:

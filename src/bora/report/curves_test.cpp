@@ -53,6 +53,19 @@ TEST(Curves, OfNoFileAreNone) {
   EXPECT_TRUE(read_last_curves(written("empty", "")).empty());
 }
 
+// One step beside a busy neighbour, or one that is not known, says nothing of the run.
+TEST(Curves, HaveAUsualValue) {
+  Curves curves;
+  EXPECT_FALSE(usual(curves, "a"));
+  for (int i = 0; i < 50; ++i) curves["a"].push_back({i, 900});
+  for (int i = 50; i < 150; ++i) curves["a"].push_back({i, 20});
+  curves["a"].push_back({150, 3});
+  curves["a"].push_back({151, NAN});
+  EXPECT_EQ(usual(curves, "a"), 20);
+  curves["b"] = {{0, NAN}};
+  EXPECT_FALSE(usual(curves, "b"));
+}
+
 TEST(Curves, OfADamagedFileNameTheLine) {
   const auto file = written("damaged", "{\"step\":0,\"a\":1}\n\x01\x02\n");
   try {

@@ -88,7 +88,7 @@ void add_numbers(RunSummary& run) {
   const auto metrics = last_curves(run, "metrics.jsonl");
   run.loss = newest(metrics, "train/loss");
   if (run.loss) run.step = metrics.at("train/loss").back().step + 1;
-  run.tokens_per_second = newest(last_curves(run, "timing.jsonl"), "throughput/tokens_per_second");
+  run.tokens_per_second = usual(last_curves(run, "timing.jsonl"), "throughput/tokens_per_second");
   run.changed = std::max(time_of(path_join(run.directory, "metrics.jsonl")),
                          time_of(path_join(run.directory, "run.json")));
 }

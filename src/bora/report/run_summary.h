@@ -18,7 +18,7 @@ struct RunSummary {
   std::int64_t step = 0;                        ///< steps done
   std::optional<std::int64_t> num_train_steps;  ///< of the whole run
   std::optional<double> loss;                   ///< the newest, nats a token
-  std::optional<double> tokens_per_second;      ///< the newest
+  std::optional<double> tokens_per_second;      ///< the median of its last steps
   double changed = 0;                           ///< when it last wrote, seconds since the epoch
   std::string next;                             ///< the command that comes next
 };

@@ -28,7 +28,9 @@ class Runs : public testing::Test {
     files().make_directories(directory);
     write_atomically(path_join(directory, "metrics.jsonl"), "{\"step\":8,\"train/loss\":3.25}\n");
     write_atomically(path_join(directory, "timing.jsonl"),
-                     "{\"step\":8,\"time\":1,\"throughput/tokens_per_second\":29500}\n");
+                     "{\"step\":6,\"time\":1,\"throughput/tokens_per_second\":29400}\n"
+                     "{\"step\":7,\"time\":1,\"throughput/tokens_per_second\":29500}\n"
+                     "{\"step\":8,\"time\":1,\"throughput/tokens_per_second\":31000}\n");
     return directory;
   }
   std::string folder_;

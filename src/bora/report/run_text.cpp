@@ -54,7 +54,7 @@ std::string numbers_line(const RunFiles& run) {
   return joined({number_between("", s.loss), number_between("evaluation ", newest(run, "eval/loss")),
                  number_between("", newest(run, "eval/bpb"), " bits per byte"),
                  s.tokens_per_second ? human_count(*s.tokens_per_second) + " tokens/s" : "",
-                 number_between("MFU ", newest(run, "throughput/mfu"), " %")});
+                 number_between("MFU ", usual(run.curves, "throughput/mfu"), " %")});
 }
 
 // "1 thread", "1337 documents"; "" without a number.

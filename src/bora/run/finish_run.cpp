@@ -52,6 +52,22 @@ std::vector<track::Sample> draw_samples(const nn::LanguageModel& model, const Te
   return samples;
 }
 
+namespace {
+
+// The speed is that of the whole start, not of its last moments; its tokens are told where the run had others before.
+std::string speed_line(const RunTimes& times) {
+  const auto total = times.meter.total_tokens();
+  const auto count = [](std::int64_t tokens) { return human_count(static_cast<double>(tokens)); };
+  return fmt::format(
+      "first step {:.1f} s after start · {} tokens{} · {} tokens/s · data waiting {:.1f} %",
+      times.first_step_seconds, count(total),
+      times.tokens == total ? "" : fmt::format(", {} of them in this start", count(times.tokens)),
+      human_count(static_cast<double>(times.tokens) / times.trained_seconds),
+      100 * times.waited_seconds / times.trained_seconds);
+}
+
+}  // namespace
+
 void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& times,
                 const RunResults& results, track::Console& console, track::Tracker& tracker) {
   const auto last = config.trainer.num_train_steps - 1;  // as evaluations between are numbered
@@ -61,12 +77,7 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
     tracker.log_text(last, "sample/" + s.prompt, s.prompt + s.continuation);
   if (!results.samples.empty()) console.samples(results.samples);
   console.line();
-  if (times.trained_seconds > 0) {
-    console.line(fmt::format(
-        "first step {:.1f} s after start · {} tokens · {} tokens/s · data waiting {:.1f} %",
-        times.first_step_seconds, human_count(static_cast<double>(times.meter.total_tokens())),
-        human_count(times.meter.tokens_per_second()), 100 * times.waited_seconds / times.trained_seconds));
-  }
+  if (times.trained_seconds > 0) console.line(speed_line(times));
   console.line(
       fmt::format("checkpoint {}/step-{}{}", place.directory, config.trainer.num_train_steps,
                   results.exported.empty() ? "" : "        hugging face export " + results.exported));

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // The end of a run: samples and summary.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct RunTimes {
   double first_step_seconds = 0;  ///< from process start to the end of the first step
   double waited_seconds = 0;      ///< for batches
   double trained_seconds = 0;
+  std::int64_t tokens = 0;  ///< of this start, in those seconds
   const track::ThroughputMeter& meter;
 };
 

@@ -26,6 +26,7 @@ void Progress::after_step(const train::StepResult& result) {
   if (first_step_seconds_ == 0) first_step_seconds_ = seconds_since_start();
   loading_ += result.loading_seconds;
   stepping_ += result.seconds;
+  tokens_ += result.tokens;
   session_.meter().step(result.tokens, result.examples, result.seconds);
   log(result);
   session_.growing().look();
@@ -33,7 +34,11 @@ void Progress::after_step(const train::StepResult& result) {
 }
 
 RunTimes Progress::times() const {
-  return {first_step_seconds_, loading_ + session_.waited(), stepping_ + session_.waited(), session_.meter()};
+  return {.first_step_seconds = first_step_seconds_,
+          .waited_seconds = loading_ + session_.waited(),
+          .trained_seconds = stepping_ + session_.waited(),
+          .tokens = tokens_,
+          .meter = session_.meter()};
 }
 
 void Progress::log(const train::StepResult& r) {

@@ -20,6 +20,7 @@ class Progress final : public Hook {
   void tell_of_empty_batch(std::int64_t step) const;
 
   Session& session_;
+  std::int64_t tokens_ = 0;
   double first_step_seconds_ = 0, loading_ = 0, stepping_ = 0;
 };
 
