@@ -13,6 +13,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(ConfigCommand, ExplainsAKey) {
   const auto folder = small_project("config_explain");
@@ -27,6 +28,16 @@ TEST(ConfigCommand, ExplainsAKey) {
   EXPECT_THAT(explain("model.rope.theta").output, AllOf(HasSubstr("model.rope.theta  (type "),
                                                         HasSubstr("llama"), HasSubstr("default  5000000")));
   EXPECT_THAT(explain("trainer.checkpointer").output, HasSubstr("trainer.checkpointer.base_path"));
+
+  EXPECT_THAT(explain("lora.r").output,
+              HasSubstr("rank of each adapter\n  type     integer, from 1 to 65536\n  default  8\n"));
+  EXPECT_THAT(explain("lora").output, HasSubstr("lora.alpha lora.dropout"));
+  EXPECT_THAT(explain("trainer.profiler.enabled").output, HasSubstr("the same as profiler: true"));
+  EXPECT_THAT(run(folder, {"completion", "bash"}).output,
+              AllOf(HasSubstr("\nlora.r\n"), HasSubstr("\ntrainer.profiler.start_step\n")));
+  EXPECT_THAT(
+      explain("trainer.seed.of").output,
+      AllOf(HasSubstr("there is no key trainer.seed.of\nhint: docs"), Not(HasSubstr("lists the keys"))));
 
   const auto part = explain("learning_rate");
   EXPECT_EQ(part.code, 2);

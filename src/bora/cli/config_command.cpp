@@ -113,6 +113,7 @@ std::string nearest_below(const std::string& asked, const std::vector<std::strin
       names.push_back(key.substr(dot + 1));
   if (const auto near = nearest(asked.substr(dot + 1), names))
     return fmt::format("; did you mean `{}{}`?", asked.substr(0, dot + 1), *near);
+  if (names.empty()) return "";
   return fmt::format("; bora config explain {} lists the keys there", asked.substr(0, dot));
 }
 

@@ -118,6 +118,8 @@ run::LmConfig whole_config(const std::string& model) {
   config.model.config = models::make_model_config(model);
   config.data.train_tokenizer.emplace();
   config.lora.emplace();
+  config.data.spec_augment.emplace();
+  config.trainer.wandb.emplace();
   config.optimizer->skip_bad_steps.emplace();
   return config;
 }
@@ -173,6 +175,9 @@ void add_trainer(Page& page, const Rows& all) {
   page.add("## trainer", "The training run.", only(below(all, "trainer."), [&](const Row& row) {
              return row.key == kType || !row.key.starts_with(kTracker);
            }));
+  train::ProfilerConfig profiler;
+  page.add("### trainer.profiler as a map", "In place of `true` and the two keys beside it.",
+           rows_of(profiler, "trainer.profiler."));
   for (const auto& type : track::tracker_types().names()) {
     const auto& found = *track::tracker_types().find(type);
     track::TrackerConfig tracker{type, found.config};
@@ -229,6 +234,8 @@ void add_everything(Page& page) {
   page.add("## Top level", "", only(all, [](const Row& row) {
              return row.key.find('.') == std::string::npos || row.key.starts_with("sample.");
            }));
+  page.add("## lora", "Low-rank adapters; a configuration without the section trains none.",
+           below(all, "lora."));
   add_data(page, all);
   add_models(page, all);
   add_trainer(page, all);

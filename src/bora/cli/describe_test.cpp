@@ -58,13 +58,17 @@ TEST(Describe, KeysStandInTheirBlocks) {
        {"### optimizer, type: adam", "### optimizer, type: sgd", "### trainer.tracker, type: wandb",
         "### data.format, type: chat", "### data.shuffle, type: era"})
     EXPECT_THAT(lines, testing::Contains(heading));
-  for (const char* key : {"optimizer.beta1", "optimizer.momentum", "optimizer.warmup",
-                          "data.format.messages_field", "data.format.pack", "data.shuffle.type"}) {
+  for (const char* key :
+       {"optimizer.beta1", "optimizer.momentum", "optimizer.warmup", "lora.r", "lora.use_rslora",
+        "trainer.profiler.enabled", "data.format.messages_field", "data.format.pack", "data.shuffle.type"}) {
     EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
                             [&](auto& l) { return l.starts_with(fmt::format("| `{}` ", key)); }),
               1)
         << key;
   }
+  EXPECT_THAT(lines, testing::Contains(testing::StartsWith(
+                         "| `data.spec_augment.mask_time_length` | integer, from 1 to 2147483647 | `10` |")))
+      << "a section that is absent by default has defaults too";
   EXPECT_THAT(lines, testing::Contains("| `trainer.ray` | workers are started by mpirun; see the guide |"));
 }
 
