@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
+#include "bora/base/config_node.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
 #include "bora/base/shell_words.h"
+#include "bora/base/text.h"
 #include "bora/report/curves.h"
 #include "bora/report/status.h"
 
@@ -46,6 +49,44 @@ std::string folder_of(const std::string& directory) {
   }
 }
 
+std::string text_of(const ConfigTree& tree, const char* key) {
+  const auto* node = config::find(tree.root(), key);
+  return node == nullptr || node->kind != ConfigTree::Node::Kind::Scalar ? "" : node->text;
+}
+
+// Like calm-heron-12: one that a start finds again from the configuration alone.
+bool is_made_up(const std::string& name) {
+  const auto parts = split(name, '-');
+  return parts.size() == 3 && parse_int(parts[2]) && name.find('.') == name.npos;
+}
+
+// Whether the configuration that a run keeps means the directory where it lies, which --fresh and people rename, move
+// and copy. `folder`: what its paths are relative to. Where nothing is known a start says what is wrong.
+bool is_in_its_place(const std::string& config, const std::string& folder) {
+  namespace fs = std::filesystem;
+  try {
+    ConfigTree tree;
+    tree.merge_file(config);
+    const auto base = tree.empty() ? "" : text_of(tree, "trainer.checkpointer.base_path");
+    if (base.empty() || text_of(tree, "trainer.checkpointer.append_run_id_to_base_path") == "false")
+      return true;
+    std::error_code error;
+    const auto there = fs::weakly_canonical(fs::path(parent_path(config)), error);
+    auto id = text_of(tree, "trainer.id");
+    if (id.empty() && is_made_up(there.filename())) id = there.filename();
+    return !id.empty() && fs::weakly_canonical(fs::path(folder) / base / id, error) == there;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+// The flags that say where a run lies whose configuration, in `file`, means another place.
+std::string flags_of_place(const std::string& file) {
+  const auto directory = parent_path(file);
+  return fmt::format(" --trainer.checkpointer.base_path={} --trainer.id={}",
+                     shell_word(parent_path(directory)), shell_word(base_name(directory)));
+}
+
 // A run that goes on does so by its own configuration, in the folder of its paths; one that is over is looked at.
 std::string next_command(const RunSummary& run) {
   const auto config = path_join(run.directory, "config.yaml");
@@ -53,8 +94,9 @@ std::string next_command(const RunSummary& run) {
   if (!goes_on || !exists(config)) return program_word() + " report " + shell_word(run.directory);
   const auto more = run.reason == kStopReason ? " --trainer.stop_at_step=null" : "";
   const auto here = working_folder(), folder = folder_of(run.directory);
+  const bool is_moved = !is_in_its_place(config, folder.empty() ? here : folder);
   const auto train = [&](const std::string& program, const std::string& file) {
-    return program + " train " + shell_word(file) + more;
+    return program + " train " + shell_word(file) + (is_moved ? flags_of_place(file) : "") + more;
   };
   if (folder.empty() || folder == here || !exists(folder)) return train(program_word(), config);
   const auto whole = std::filesystem::path(here) / config;

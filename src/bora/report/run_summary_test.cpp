@@ -2,8 +2,11 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/report/run_summary.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -72,6 +75,28 @@ TEST_F(Runs, SayWhatComesNextInWordsOfAShell) {
   EXPECT_THAT(summarize(directory).next, EndsWith("/config.yaml' --trainer.stop_at_step=null"));
   write_atomically(path_join(directory, "run.json"), "[");
   EXPECT_THAT(summarize(directory).next, StartsWith("bora train '/"));
+}
+
+// A start by the configuration of one that lies elsewhere than that says would be refused.
+TEST_F(Runs, ThatWerePutAsideOrCopiedSayWhereTheyLie) {
+  const auto next_of = [&](const std::string& name, const std::string& id) {
+    const auto directory = run(name);
+    write_atomically(path_join(directory, "config.yaml"),
+                     fmt::format("trainer: {{id: {}, checkpointer: {{base_path: .}}}}\n", id));
+    write_atomically(path_join(directory, "run.json"), Json{{"folder", folder_}}.dump());
+    write_status(directory, {.phase = Phase::Stopped, .step = 4, .num_train_steps = 20});
+    return summarize(directory).next;
+  };
+  const auto plain = [&](const std::string& name) {
+    return "cd " + folder_ + " && bora train " + name + "/config.yaml";
+  };
+  EXPECT_EQ(next_of("mine", "mine"), plain("mine"));
+  EXPECT_EQ(next_of("calm-heron-12", "null"), plain("calm-heron-12"));
+  for (const auto& [name, id] : {std::pair("mine.before-1", "mine"),
+                                 {"copy", "mine"},
+                                 {"calm-heron-12.before-1", "null"},
+                                 {"copy2", "null"}})
+    EXPECT_EQ(next_of(name, id), plain(name) + " --trainer.checkpointer.base_path=. --trainer.id=" + name);
 }
 
 TEST_F(Runs, AreATable) {
