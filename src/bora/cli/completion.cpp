@@ -188,8 +188,7 @@ constexpr std::string_view kZsh = R"(_bora() {
     return
   done
   if [[ " $values " == *" $words[CURRENT-1] "* ]]; then
-    [[ $words[CURRENT-1] != --model ]] || compadd -- {runs,checkpoints}/*(/N)
-    _files
+    if [[ $words[CURRENT-1] == --model ]]; then _bora_runs_or_files; else _files; fi
     return
   fi
   if [[ "$command $verb" == "config explain" ]]; then
@@ -220,8 +219,15 @@ constexpr std::string_view kZsh = R"(_bora() {
     return
   fi
   [[ -z $first || $place != 0 ]] || compadd -- ${=first}
-  [[ -z $runs || ( -n $first && $place == 0 ) ]] || compadd -- {runs,checkpoints}/*(/N)
-  _files
+  if [[ -z $runs || ( -n $first && $place == 0 ) ]]; then _files; else _bora_runs_or_files; fi
+}
+
+# -U: a run is offered for its name, too, which is no beginning of runs/name.
+_bora_runs_or_files() {
+  local folder
+  local -a found
+  for folder in runs checkpoints; do found+=($folder/${cur#$folder/}*(/N)); done
+  if (( $#found )); then compadd -U -- $found; else _files; fi
 }
 
 # Found in fpath, this file is the function, at its first call; else it has been sourced.

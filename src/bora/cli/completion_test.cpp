@@ -240,6 +240,10 @@ zpty -r -m shell said '*{2}*' && print as expected
   EXPECT_EQ(goes_on("bora train x.yaml --trainer.reduction=fa", "st"), "as expected\n");
   EXPECT_EQ(goes_on("bora export runs/x y --dtype q", "8_0"), "as expected\n");
   EXPECT_EQ(goes_on("bora export runs/x y --dtype=q", "8_0"), "as expected\n");
+  for (const char* begin : {"ca", "runs/ca"}) {
+    EXPECT_EQ(goes_on(std::string("bora report ") + begin, "lm-heron"), "as expected\n");
+    EXPECT_EQ(goes_on(std::string("bora eval x.yaml --model ") + begin, "lm-heron"), "as expected\n");
+  }
 }
 
 TEST(ManPage, SaysWhatHelpSays) {
