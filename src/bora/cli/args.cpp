@@ -281,7 +281,8 @@ bool is_no_key(std::string_view flag) {
 }
 
 // Names for a flag that some commands have, and others under another name; CLI11 would read them as something else.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kOtherNames = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kOtherNames = {{
+    {"--steps", "--turns"},
     {"-o", "--out"},
     {"-n", "--n"},
     {"--n", "-n"},

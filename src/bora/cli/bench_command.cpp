@@ -193,7 +193,8 @@ int run_bench(const Arguments& arguments) {
   Args args("bench", "Time a training step (AdamW) and each matrix product of it alone; one JSON line.",
             "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano "
             "--parts");
-  args.positional("what", what, "train, workers or generate: see bora bench workers --help")
+  args.positional("what", what,
+                  "train, workers or generate: see bora bench workers --help and bora bench generate --help")
       .words({"train", "workers", "generate"});
   args.option("--model", name, join(bench_model_names())).one_of(bench_model_names());
   args.option("--batch", batch, kSize, "sequences");

@@ -78,12 +78,11 @@ void take_turns(const nn::LanguageModel& model, const std::vector<infer::Request
 }  // namespace
 
 int run_bench_generate(const Arguments& arguments) {
-  std::string what, name = "llama-125m";
+  std::string name = "llama-125m";
   std::int64_t batch = 1, prompt = 256, tokens = 65, turns = 3, threads = 0;
   bool paced = false;
-  Args args("bench", "Time the reading of prompts and the writing of texts; one JSON line.",
+  Args args("bench generate", "Time the reading of prompts and the writing of texts; one JSON line.",
             "  bora bench generate --model llama-125m --batch 8");
-  args.positional("what", what, "generate");
   args.option("--model", name, join(bench_model_names())).one_of(bench_model_names());
   args.option("--batch", batch, kSize, "texts that are written together");
   args.option("--prompt", prompt, kSize, "tokens of each prompt");
@@ -93,9 +92,9 @@ int run_bench_generate(const Arguments& arguments) {
   weights.declare(args);
   args.option("--threads", threads, kThreads, "0: all cores");
   args.flag("--paced", paced, "a turn for each line of input, to take turns with another program");
-  args.parse(arguments);
+  args.parse({arguments.begin() + 1, arguments.end()});
   require_tokens(batch, prompt + tokens);
-  const auto type = weights.type("bench");
+  const auto type = weights.type("bench generate");
   core::initialize(static_cast<int>(threads));
   const auto model = bench_model(name, prompt + tokens);
   nn::store_weights(*model, type);

@@ -42,14 +42,13 @@ Held held_by(const std::vector<core::Parameter>& parameters, const optim::Optimi
 }  // namespace
 
 int run_bench_workers(const Arguments& arguments) {
-  std::string what, name = "gpt2-124m", trace;
+  std::string name = "gpt2-124m", trace;
   std::int64_t batch = 8, seq = 256, steps = 5, threads = 1, lanes = 8;
   bool whole = false, fast = false;
   Args args(
-      "bench",
+      "bench workers",
       "Time training steps of the workers that a launcher started, and say what each holds; one JSON line.",
       "  mpirun -n 2 --bind-to core bora bench workers --model gpt2-124m --batch 8 --lanes 2");
-  args.positional("what", what, "workers");
   args.option("--model", name, join(bench_model_names())).one_of(bench_model_names());
   args.option("--batch", batch, kSize, "sequences of all workers together");
   args.option("--seq", seq, kSize, "tokens per sequence");
@@ -59,7 +58,7 @@ int run_bench_workers(const Arguments& arguments) {
   args.option("--trace", trace, "file for a timeline of the timed steps (chrome://tracing, ui.perfetto.dev)");
   args.flag("--whole", whole, "every worker holds all parameters; else they are sharded");
   args.flag("--fast", fast, "sums by the library's own all-reduce (trainer.reduction: fast); with --whole");
-  args.parse(arguments);
+  args.parse({arguments.begin() + 1, arguments.end()});
   require_tokens(batch, seq);
   std::shared_ptr<mesh::Communicator> workers = mesh::make_communicator(mesh::launch_environment());
   core::initialize(static_cast<int>(threads));
