@@ -311,6 +311,10 @@ TEST(ConfigProblems, UnknownKeysThatBelongElsewhere) {
 }
 
 TEST(ConfigProblems, UnknownKeysWithNothingNearListTheValidOnes) {
+  EXPECT_EQ(problems_of("optimizer: {heed: 1}"),
+            (Names{"my.yaml:1 | optimizer.heed | unknown key; valid here: learning_rate, lr_schedule, "
+                   "max_grad_norm"}))
+      << "seed is near by chance";
   EXPECT_EQ(problems_of("optimizer: {zzzzzz: 1}"),
             (Names{"my.yaml:1 | optimizer.zzzzzz | unknown key; valid here: learning_rate, lr_schedule, "
                    "max_grad_norm"}));

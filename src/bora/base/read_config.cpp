@@ -27,13 +27,16 @@ std::optional<std::string> holding(const std::string& part, std::span<const std:
   return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
-// A known key elsewhere in the tree with this name, or nearly this name: for keys in the wrong section.
+// A known key elsewhere in the tree with this name, or nearly this name: for keys in the wrong section. Short words are near
+// to others by chance: nope to rope.
 std::optional<std::string> elsewhere(const std::string& name, const std::string& full,
                                      std::vector<std::string> known) {
   std::erase(known, full);
   std::vector<std::string> names;
   for (const auto& path : known) names.push_back(last_part(path));
+  constexpr std::size_t kShort = 4;
   auto near = nearest(name, names);  // an equal name has distance 0 and wins
+  if (near && *near != name && name.size() <= kShort) near.reset();
   if (!near) near = holding(name, names);
   if (!near) return std::nullopt;
   return known[static_cast<std::size_t>(std::find(names.begin(), names.end(), *near) - names.begin())];
