@@ -254,6 +254,9 @@ TEST(DamagedCheckpoint, FallsBackAndSaysWhy) {
       error_of([&] { verify_checkpoint(folder / "step-600"); }),
       "step-600: model-00001-of-00001.safetensors: hash differs from the manifest (byte range 0-1,551); "
       "the file is damaged");
+  EXPECT_EQ(naming_another(folder / "step-600", "step-600: bad\nhint: x"),
+            folder / "step-600: bad\nhint: " + (folder / "step-500 is whole"));
+  EXPECT_EQ(naming_another(folder / "step-500", "step-500: bad\nhint: x"), folder / "step-500: bad\nhint: x");
   testing::internal::CaptureStderr();
   EXPECT_EQ(restored_step(folder.path(), {{500, &older}}), 500);
   const std::string log = testing::internal::GetCapturedStderr();

@@ -384,6 +384,29 @@ std::optional<Restored> restore_latest(const std::string& run_directory,
        run_directory, last_error);
 }
 
+namespace {
+
+bool is_whole(const std::string& checkpoint) {
+  try {
+    verify_checkpoint(checkpoint);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::string naming_another(const std::string& checkpoint, std::string error) {
+  const auto name = base_name(checkpoint), run = parent_path(checkpoint);
+  if (error.starts_with(name)) error = path_join(run, error);
+  auto others = committed_checkpoints(run);
+  std::erase_if(others, [&](const std::string& other) { return base_name(other) == name; });
+  const auto whole = std::find_if(others.rbegin(), others.rend(), is_whole);
+  if (whole == others.rend()) return error;
+  return fmt::format("{}\nhint: {} is whole", error.substr(0, error.find("\nhint: ")), *whole);
+}
+
 std::string find_checkpoint(const std::string& path) {
   if (exists(path_join(path, "manifest.json"))) return path;
   const auto found = committed_checkpoints(path);

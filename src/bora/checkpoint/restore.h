@@ -67,6 +67,10 @@ std::optional<Restored> restore_latest(const std::string& run_directory,
                                        std::span<const CheckpointArray> optimizer,
                                        const RestoreOptions& options = {});
 
+/// The words of an error about a damaged checkpoint with its whole path, and as what to do next the newest one beside
+/// it that is whole, if one is: commands that were told a run do not choose an older one in silence.
+std::string naming_another(const std::string& checkpoint, std::string error);
+
 /// `path` itself if it is a checkpoint, else the newest committed one in it. NotFound.
 std::string find_checkpoint(const std::string& path);
 

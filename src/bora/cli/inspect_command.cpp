@@ -46,8 +46,15 @@ void show_tensors(const std::string& path) {
   print_shown("{}: {} tensors, {} elements\n", path, file.tensors().size(), with_commas(elements));
 }
 
+checkpoint::Manifest verified(const std::string& checkpoint) try {
+  return checkpoint::verify_checkpoint(checkpoint);
+} catch (const Error& e) {
+  if (e.kind() != ErrorKind::Corruption) throw;
+  throw Error(e.kind(), checkpoint::naming_another(checkpoint, e.what()));
+}
+
 void show_checkpoint(const std::string& path) {
-  auto manifest = checkpoint::verify_checkpoint(path);
+  const auto manifest = verified(path);
   print_shown("checkpoint  step {} · {} · {} lane{} · {} · hashes ok\n", manifest.step,
               manifest.temporary ? "temporary" : "permanent", manifest.lanes, manifest.lanes == 1 ? "" : "s",
               human_bytes(static_cast<double>(manifest.total_bytes())));

@@ -58,6 +58,13 @@ std::unique_ptr<nn::LanguageModel> model_of_checkpoint(const std::string& checkp
   return model;
 }
 
+std::unique_ptr<nn::LanguageModel> model_or_another(const std::string& checkpoint, std::string& base) try {
+  return model_of_checkpoint(checkpoint, base);
+} catch (const Error& e) {
+  if (e.kind() != ErrorKind::Corruption) throw;
+  throw Error(e.kind(), checkpoint::naming_another(checkpoint, e.what()));
+}
+
 }  // namespace
 
 const Tokenizer& OpenedModel::require_tokenizer() const {
@@ -113,12 +120,13 @@ OpenedModel open_model(const std::string& name, const std::string& adapter) {
     return open_adapter(path);
   } else {
     out.directory = checkpoint::find_checkpoint(path);
-    out.model = model_of_checkpoint(out.directory, out.base);
+    out.model = model_or_another(out.directory, out.base);
     described = parent_path(out.directory);
   }
   if (!adapter.empty()) {
     load_peft(*out.model, adapter);
     out.base = path;
+    out.adapter = adapter;
   }
   if (!gguf) out.tokenizer = tokenizer_near(out.directory);
   if (!gguf) out.generation = generation_of(described, out.tokenizer, out.model->shape().vocab);
@@ -126,7 +134,6 @@ OpenedModel open_model(const std::string& name, const std::string& adapter) {
   return out;
 }
 
-    out.adapter = adapter;
 void naming_bad_weights(const OpenedModel& opened, const std::function<void()>& use) {
   try {
     use();
