@@ -425,7 +425,9 @@ TEST(Preflight, WeightsGoOnWithTheirTokenizer) {
     EXPECT_EQ(run(folder, and_also(start, "--dry_run")).code, 0) << from;
     const auto accepted = run(folder, with(other, {"--accept_changes", "--trainer.id=accepted", "--fresh"}));
     EXPECT_EQ(accepted.code, 0) << accepted.output;
-    EXPECT_THAT(accepted.output, HasSubstr("warning"));
+    EXPECT_THAT(accepted.output,
+                AllOf(HasSubstr("warning"), HasSubstr("; another one is meant (--accept_changes)"),
+                      Not(HasSubstr("or --accept_changes"))));
     EXPECT_EQ(run(folder, and_also(start, "--fresh")).code, 0) << from;
     remove_all(folder + "/runs/other");
   }

@@ -302,7 +302,7 @@ class Look {
     const auto& ours = found_.tokenizer;
     problems_.of("data.tokenizer", [&] {
       if (!ours.tokenizer && !config_.data.train_tokenizer) return;  // told already
-      const auto other = other_tokenizer(config_, ours.tokenizer);
+      const auto other = other_tokenizer(config_, ours.tokenizer, flags_.accept_changes);
       if (!other) return;
       if (!flags_.accept_changes) return problems_.add(*other);
       found_.warnings.push_back(fmt::format("{} {}", other->key, other->message));

@@ -54,7 +54,8 @@ std::string first_other_piece(const Tokenizer& theirs, const Tokenizer& ours) {
   return "";
 }
 
-std::optional<ConfigProblem> other_tokenizer(const LmConfig& config, const std::optional<Tokenizer>& ours) {
+std::optional<ConfigProblem> other_tokenizer(const LmConfig& config, const std::optional<Tokenizer>& ours,
+                                             bool accepted) {
   const auto from = model_to_start_from(config);
   const auto theirs = from.empty() ? "" : place_of_tokenizer(from);
   if (theirs.empty()) return std::nullopt;
@@ -63,17 +64,20 @@ std::optional<ConfigProblem> other_tokenizer(const LmConfig& config, const std::
                    : data.train_tokenizer ? what_makes_another(run_of_weights(from), config)
                                           : "";
   if (why.empty()) return std::nullopt;
-  constexpr const char* kAccept = "or --accept_changes where another one is meant";
+  const auto advice = [&](const std::string& instead) {
+    return accepted ? std::string("another one is meant (--accept_changes)")
+                    : instead + ", or --accept_changes where another one is meant";
+  };
   if (data.train_tokenizer)
     return ConfigProblem{
         "", "data.train_tokenizer",
-        fmt::format("trains a tokenizer, but the weights of {} were trained with {}: {}; give it "
-                    "instead (data.tokenizer: {}, data.train_tokenizer: null), {}",
-                    from, theirs, why, theirs, kAccept)};
+        fmt::format(
+            "trains a tokenizer, but the weights of {} were trained with {}: {}; {}", from, theirs, why,
+            advice(fmt::format("give it instead (data.tokenizer: {}, data.train_tokenizer: null)", theirs)))};
   return ConfigProblem{
       "", "data.tokenizer",
-      fmt::format("is {}, but the weights of {} were trained with {}: {}; data.tokenizer: {}, {}",
-                  data.tokenizer_name(), from, theirs, why, theirs, kAccept)};
+      fmt::format("is {}, but the weights of {} were trained with {}: {}; {}", data.tokenizer_name(), from,
+                  theirs, why, advice("data.tokenizer: " + theirs))};
 }
 
 std::optional<Tokenizer> tokenizer_of(const data::DataConfig& data, const RunPlace& place) {

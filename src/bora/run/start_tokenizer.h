@@ -20,7 +20,9 @@ std::string first_other_piece(const Tokenizer& theirs, const Tokenizer& ours);
 /// Why a run's tokenizer is not the one beside the weights that it begins with; nothing where there is none beside
 /// them, or it begins with new ones. `ours`: none where it is still to be trained; that is the same one where the
 /// weights are of a run that trained its own with the same settings on the same files, as far as is known before.
-std::optional<ConfigProblem> other_tokenizer(const LmConfig& config, const std::optional<Tokenizer>& ours);
+/// `accepted`: --accept_changes has been given, so that it is no advice any more.
+std::optional<ConfigProblem> other_tokenizer(const LmConfig& config, const std::optional<Tokenizer>& ours,
+                                             bool accepted);
 
 /// The tokenizer of a configuration, where it is here and need not be trained first.
 std::optional<Tokenizer> tokenizer_of(const data::DataConfig& data, const RunPlace& place);

@@ -180,7 +180,7 @@ void look_at_trained_tokenizer(Session& session, const RunFlags& flags, const Pr
        problems_of_prompts(config.sample, session.text().tokenizer, config.model.config->seq_len()))
     fail(ErrorKind::Config, "{}: {}", p.key, p.message);
   if (found.resume) return;
-  const auto other = other_tokenizer(config, session.text().tokenizer);
+  const auto other = other_tokenizer(config, session.text().tokenizer, flags.accept_changes);
   if (!other) return;
   if (!flags.accept_changes) fail(ErrorKind::Config, "{}: {}", other->key, other->message);
   session.console().fact("warning", fmt::format("{} {}", other->key, other->message));
