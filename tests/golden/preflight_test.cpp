@@ -495,6 +495,16 @@ TEST(Preflight, CachesOfTwoTokenizersDoNotMeet) {
   EXPECT_EQ(files().list(folder + "/cache").size(), 2U);
 }
 
+// Of a server that nobody reaches no one knows how many files match.
+TEST(Preflight, PatternsThatNobodyAnsweredForAreNoFiles) {
+  const auto folder = small_project("preflight_patterns");
+  const auto looked =
+      run(folder,
+          train_with({"--data.configs.one.train_urls=[\"http://127.0.0.1:9/a{1..128}.txt\"]", "--dry_run"}));
+  EXPECT_EQ(looked.code, 2) << looked.output;
+  EXPECT_THAT(looked.output, HasSubstr("one 1 pattern of files to be fetched"));
+}
+
 TEST(Preflight, NextCommandsMeanTheSameRun) {
   const auto folder = small_project("preflight_next");
   write_atomically(folder + "/short.yaml", "trainer: {num_train_steps: 1}\n");

@@ -55,6 +55,15 @@ class DataLook {
     return asks_ && scheme && store::is_fetched(*scheme) && !(scheme == "hf" && store::hub_options().offline);
   }
 
+  // What an entry stands for that nobody was asked about: a file, or as many as match it.
+  static void count_unknown(const std::string& url, SourceFound& found) {
+    const bool is_hub = store::remote_scheme(url) == "hf";
+    const bool is_many = url.find_first_of(is_hub ? "{*[" : "{") != url.npos ||
+                         (is_hub && base_name(url).find('.') == std::string::npos);
+    ++found.remote;
+    if (is_many) ++found.patterns;
+  }
+
   // All at once. Of a data set of the hub the files for validation are looked for only where those for training are here.
   void ask(const Asking& asking) {
     for (const auto& [name, source] : data_.sources()) {
@@ -78,7 +87,7 @@ class DataLook {
         here.push_back(url);  // the cache alone is asked
       } else if (scheme) {
         if (!is_asked_for(url))
-          ++found.remote;
+          count_unknown(url, found);
         else if (is_here(url, split, key, found))
           here.push_back(url);
       } else if (is_debian_text(url) && !debian_text_is_here(url)) {
@@ -150,7 +159,7 @@ class DataLook {
     remote_.ask(data_.download_options(), {});
     const auto& answer = remote_.of(url, split);
     if (answer.is_left_out) {
-      ++found.remote;
+      count_unknown(url, found);
       return false;
     }
     if (answer.error) {
@@ -161,7 +170,7 @@ class DataLook {
         if (text.find("hint: ") == text.npos) text += fmt::format("\nhint: {}", kReach);
         problems_.add_error(key, text);
       }
-      ++found.remote;
+      count_unknown(url, found);
       return false;
     }
     const auto& there = answer.found;

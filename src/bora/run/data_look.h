@@ -18,11 +18,12 @@ namespace bora::run {
 struct SourceFound {
   std::string name;
   std::int64_t files = 0;
-  double bytes = 0;         ///< of the files as they are, compressed or not
-  double text_bytes = 0;    ///< of what is in all of them, about
-  std::int64_t remote = 0;  ///< files that the start fetches
-  double remote_bytes = 0;  ///< of those, as far as they are known
-  bool cached = false;      ///< its tokens are there
+  double bytes = 0;           ///< of the files as they are, compressed or not
+  double text_bytes = 0;      ///< of what is in all of them, about
+  std::int64_t remote = 0;    ///< files that the start fetches; a pattern counts as one
+  std::int64_t patterns = 0;  ///< of those, patterns of files of which nobody knows yet how many they are
+  double remote_bytes = 0;    ///< of those, as far as they are known
+  bool cached = false;        ///< its tokens are there
 };
 
 struct DataFound {

@@ -209,8 +209,12 @@ TEST_F(RemoteData, AnEntryOfTwoDataSetsIsAskedForOnce) {
 TEST_F(RemoteData, IsNotAskedForByEveryWorker) {
   const auto found = look({server_.url("/none.txt")}, /*asks=*/false);
   EXPECT_EQ(found.sources[0].remote, 1);
+  EXPECT_EQ(found.sources[0].patterns, 0);
   EXPECT_EQ(server_.requests(), 0);
   EXPECT_THAT(problems_, IsEmpty());
+  const auto many = look({server_.url("/none{1..3}.txt"), server_.url("/none.txt")}, /*asks=*/false);
+  EXPECT_EQ(many.sources[0].remote, 2);
+  EXPECT_EQ(many.sources[0].patterns, 1) << "nobody knows how many files";
 }
 
 // Then its records can be looked at as those of other files.

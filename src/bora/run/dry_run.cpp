@@ -29,9 +29,12 @@ std::string count_of(std::int64_t n, std::string_view what) {
 std::string describe_source(const SourceFound& source) {
   std::vector<std::string> parts;
   if (source.files > 0) parts.push_back(count_of(source.files, "file") + ", " + human_bytes(source.bytes));
-  if (source.remote > 0)
+  std::vector<std::string> elsewhere;
+  if (source.remote > source.patterns) elsewhere.push_back(count_of(source.remote - source.patterns, "file"));
+  if (source.patterns > 0) elsewhere.push_back(count_of(source.patterns, "pattern") + " of files");
+  if (!elsewhere.empty())
     parts.push_back(
-        fmt::format("{} to be fetched{}", count_of(source.remote, "file"),
+        fmt::format("{} to be fetched{}", join(elsewhere, " and "),
                     source.remote_bytes > 0 ? ", about " + human_bytes(source.remote_bytes) : ""));
   parts.emplace_back(source.cached ? "tokens in the cache" : "tokens to be made");
   return (source.name == "data" ? "" : source.name + " ") + join(parts, ", ");
@@ -183,7 +186,8 @@ Json preflight_json(const LoadedConfig& loaded, const Preflight& found,
     out["data"].push_back({{"name", s.name},
                            {"files", s.files},
                            {"bytes", s.bytes},
-                           {"files_to_fetch", s.remote},
+                           {"files_to_fetch", s.remote - s.patterns},
+                           {"patterns_to_fetch", s.patterns},
                            {"bytes_to_fetch", s.remote_bytes},
                            {"cached", s.cached}});
   for (const auto& d : found.disk)
