@@ -48,7 +48,7 @@ PAGE
 | 0 | done |
 | 1 | `diff` or `config diff` found a difference; or anything not below: something unsupported, sizes that do not fit, the operating system refused |
 | 2 | usage or configuration: nothing was started |
-| 3 | data or a checkpoint is missing or damaged |
+| 3 | data or a checkpoint is missing or damaged; what `bora train` finds of that before it starts is one of the mistakes of code 2 |
 | 4 | a loss, a gradient norm, weights or logits that are not finite: something must change first; nothing starts it again |
 | 75 | stopped early and resumable: the same command goes on |
 
