@@ -334,18 +334,29 @@ std::string DataConfig::cache_directory(const std::string& name, const SourceCon
   return path_join(configs.empty() ? cache_dir : path_join(cache_dir, name), split);
 }
 
+std::vector<ConfigProblem> DataConfig::untrainable_sources() const {
+  std::vector<ConfigProblem> out;
+  for (const auto& [name, source] : sources())
+    if (auto why = source.format->why_no_training(); !why.empty())
+      out.push_back(
+          {"", (configs.empty() ? "data" : "data.configs." + name) + ".format.type", std::move(why)});
+  return out;
+}
+
 std::vector<ConfigProblem> DataConfig::training_problems() const {
+  auto out = untrainable_sources();
   for (const auto& stage : train_weights) {
     const bool some = std::any_of(stage.weights.begin(), stage.weights.end(),
                                   [](const auto& weight) { return weight.second > 0; });
     if (some) continue;
-    return {
+    out.push_back(
         {"", "data.train_weights",
          fmt::format(
              "no data set has a weight above 0 from step {} on: there is nothing to train on; give one a larger weight",
-             stage.start)}};
+             stage.start)});
+    break;
   }
-  return {};
+  return out;
 }
 
 std::vector<ConfigProblem> DataConfig::missing_sources() const {
@@ -362,7 +373,6 @@ std::vector<ConfigProblem> DataConfig::missing_sources() const {
         !imported("train") && !imported("validation")) {
       add(".train_urls", "no files; give paths, for example [\"my/*.txt\"]");
     }
-    if (auto why = source.format->why_no_training(); !why.empty()) add(".format.type", std::move(why));
     const auto local = [&](const char* field, const std::vector<std::string>& urls) {
       for (const auto& url : urls) {
         if (const auto scheme = store::remote_scheme(url); scheme && !store::is_fetched(*scheme)) {

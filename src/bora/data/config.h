@@ -109,12 +109,15 @@ struct DataConfig {
   std::string cache_directory(const std::string& name, const SourceConfig& source,
                               const std::string& split) const;
 
-  /// What keeps training from finding its data: hub ids, remote addresses, formats, no files and no imported
+  /// What keeps training from finding its data: hub ids, remote addresses, no files and no imported
   /// tokens. Empty: it may start. Not part of bind(), so that a configuration can be read and shown where its
   /// data is not.
   std::vector<ConfigProblem> missing_sources() const;
 
-  /// What leaves training, as opposed to evaluation, with nothing to read: weights that are all zero.
+  /// Data sets whose tokens can be cached and looked at, but neither trained on nor evaluated.
+  std::vector<ConfigProblem> untrainable_sources() const;
+
+  /// What training cannot begin with, reading aside: those, and weights that are all zero.
   std::vector<ConfigProblem> training_problems() const;
 
  private:

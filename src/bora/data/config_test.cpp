@@ -284,6 +284,17 @@ TEST(DataConfig, WeightsThatAreAllZeroLeaveNothingToTrainOn) {
   EXPECT_EQ(of("{alpha: 0, beta: 1}"), "");
 }
 
+TEST(DataConfig, PairsAreReadAndNotTrainedOn) {
+  const auto config = good("configs: {a: {train_urls: a.jsonl, format: {type: preference_chat}}}");
+  EXPECT_TRUE(config.missing_sources().empty());
+  for (const auto& problems : {config.training_problems(), config.untrainable_sources()}) {
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_EQ(problems[0].key, "data.configs.a.format.type");
+    EXPECT_EQ(problems[0].message,
+              "pairs can be cached and read; there is no training and no evaluation on them yet");
+  }
+}
+
 std::string missing(const DataConfig& config) {
   std::string out;
   for (const auto& problem : config.missing_sources()) out += problem.key + ": " + problem.message + "\n";
@@ -312,7 +323,6 @@ TEST(DataConfig, MissingSources) {
             "data.train_urls: no files; give paths, for example [\"my/*.txt\"]\n");
   EXPECT_EQ(missing(good("configs: {a: {train_urls: \"hdfs://b/{1..3}.jsonl\", format: {type: "
                          "preference_chat}}}\ncache_dir: gs://c")),
-            "data.configs.a.format.type: pairs can be cached and read, but there is no training on them yet\n"
             "data.configs.a.train_urls: hdfs://b/{1..3}.jsonl is on hdfs://, which Bora does not read; "
             "download it and "
             "give "

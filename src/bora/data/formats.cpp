@@ -99,7 +99,7 @@ std::unique_ptr<store::Processor> PreferenceFormat::make(const DataConfig& data,
 }
 
 std::string PreferenceFormat::why_no_training() const {
-  return "pairs can be cached and read, but there is no training on them yet";
+  return "pairs can be cached and read; there is no training and no evaluation on them yet";
 }
 
 void SupervisedFormat::bind(Binder& b) {

@@ -328,6 +328,9 @@ void require_training_data(const TextData& text) {
 
 void require_held_out(const LoadedConfig& loaded) {
   const auto& data = loaded.config.data;
+  if (const auto others = data.untrainable_sources(); !others.empty())
+    fail(ErrorKind::Config, "eval: {}: {}\nhint: bora cache and bora data inspect take them",
+         others.front().key, others.front().message);
   for (const auto& [name, source] : data.sources()) {
     const auto* held_back = data::find(data.num_validation_sequences, name);
     if (source.id || !source.validation_urls.empty() || (held_back != nullptr && *held_back > 0) ||
