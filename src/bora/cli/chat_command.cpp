@@ -185,7 +185,7 @@ int run_chat(const Arguments& arguments) {
   weights.declare(args);
   sampling.declare(args);
   args.parse(arguments);
-  sampling.settle("chat");
+  sampling.settle();
   require_utf8_prompt(system, "chat");
   const auto type = weights.type("chat");
   core::initialize();

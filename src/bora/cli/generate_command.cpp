@@ -257,7 +257,7 @@ int write_many(const run::OpenedModel& opened, const Wishes& w, const std::vecto
 int run_generate(const Arguments& arguments) {
   auto w = parse(arguments);
   require_consistent(w);
-  w.sampling.settle("generate");
+  w.sampling.settle();
   const auto weights = w.weights.type("generate");
   const auto prompts = w.prompts.empty() ? std::vector<Prompt>{{w.prompt, ""}} : read_prompts(w.prompts);
   core::initialize();

@@ -2,10 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/cli/sampling_flags.h"
 
-#include <algorithm>
-
-#include "bora/base/error.h"
-
 namespace bora::cli {
 
 void SamplingFlags::declare(Args& args) {
@@ -27,11 +23,8 @@ void SamplingFlags::declare(Args& args) {
   args.option("--seed", seed, kSeed, "another seed, another text");
 }
 
-void SamplingFlags::settle(std::string_view command) {
+void SamplingFlags::settle() {
   options.seed = static_cast<std::uint64_t>(seed);
-  if (std::find(stops.begin(), stops.end(), "") != stops.end())
-    fail(ErrorKind::Usage, "{}: --stop is empty; it must be some text\nhint: bora {} --help", command,
-         command);
 }
 
 }  // namespace bora::cli

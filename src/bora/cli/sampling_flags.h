@@ -17,8 +17,7 @@ struct SamplingFlags {
   std::vector<std::string> stops;
 
   void declare(Args& args);
-  /// After parsing. Usage error, in the name of `command`, for an empty stop string.
-  void settle(std::string_view command);
+  void settle();  ///< after parsing
 };
 
 }  // namespace bora::cli
