@@ -76,6 +76,31 @@ TEST(World, PinnedMemoryIsTakenByEachWorker) {
   EXPECT_THAT(plan(folder, "2", offload).output, Not(HasSubstr("pinned"))) << "on CPUs nothing is sent";
 }
 
+TEST(World, AxesThatTheModelHasNotAreTold) {
+  const auto folder = small_project("world_axes");
+  const std::string none = "is no axis of a model of type gpt2, so that nothing is cut along it",
+                    all = "embed, head_dim, heads, mlp, position, qkv, vocab";
+  const auto nope = plan(folder, "2", {"--trainer.fsdp_axis=nope"});
+  EXPECT_EQ(nope.code, 2) << nope.output;
+  EXPECT_THAT(nope.output, HasSubstr("trainer.fsdp_axis  nope " + none + "; its axes: " + all));
+  const auto one = plan(folder, "2", {"--trainer.tensor_parallel_axes=[mlp,hedas]"});
+  EXPECT_EQ(one.code, 0) << one.output;
+  EXPECT_THAT(one.output, HasSubstr("warning     trainer.tensor_parallel_axes: hedas " + none +
+                                    "; did you mean `heads`?; its axes: batch, "));
+  // Levanter's files name what other models have.
+  const auto usual = plan(folder, "2", {"--trainer.fsdp_axis=kv_head"});
+  EXPECT_EQ(usual.code, 0) << usual.output;
+  EXPECT_THAT(usual.output, HasSubstr("warning     trainer.fsdp_axis: kv_head " + none));
+  const auto fine = plan(folder, "2",
+                         {"--trainer.tensor_parallel_axes=[mlp,heads,position]", "--trainer.fsdp_axis=[mlp]",
+                          "--trainer.axis_resources={token: data}"});
+  EXPECT_THAT(fine.output, Not(HasSubstr("warning"))) << fine.output;
+  const auto start = run(folder, {"train", "config.yaml", "--trainer.mesh.param_mapping={embd: data}"});
+  EXPECT_EQ(start.code, 2) << start.output;
+  EXPECT_THAT(start.output,
+              HasSubstr("trainer.mesh.param_mapping  embd " + none + "; did you mean `embed`?; its axes: " + all));
+}
+
 TEST(World, MoreWorkersThanLanesAreRefused) {
   auto done = plan(small_project("world_too_many"), "3");
   EXPECT_EQ(done.code, 2) << done.output;

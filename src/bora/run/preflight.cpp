@@ -30,6 +30,7 @@
 #include "bora/run/kept_tokenizer.h"
 #include "bora/run/levanter_files.h"
 #include "bora/run/machine.h"
+#include "bora/run/mesh_look.h"
 #include "bora/run/own_folders.h"
 #include "bora/run/run_device.h"
 #include "bora/run/shape_model.h"
@@ -73,7 +74,10 @@ class Look {
     if (flags_.world == 0) look_for_device();
     if (found_.can_be_shown) look_at_sizes();
     if (found_.can_be_shown) look_at_weights();
-    if (found_.can_be_shown) look_at_mesh();
+    if (found_.can_be_shown) {
+      look_at_axes(config_, found_.tokenizer.vocab, problems_, found_.warnings);
+      look_at_mesh();
+    }
     return take();
   }
 

@@ -45,6 +45,15 @@ std::unique_ptr<optim::Optimizer> shape_optimizer(const LmConfig& config, nn::La
   return optim::make_optimizer(config.optimizer, core::trainable_parameters(model.parameters()));
 }
 
+std::set<std::string, std::less<>> axes_of_parameters(const LmConfig& config, std::int64_t vocab) {
+  std::set<std::string, std::less<>> out;
+  if (!can_be_made(config, vocab)) return out;
+  with_shape_model(config, vocab, [&](auto& model) {
+    for (const auto& p : model.parameters()) out.insert(p.axes.begin(), p.axes.end());
+  });
+  return out;
+}
+
 double bytes_of(const optim::NamedArray& state) {
   return static_cast<double>(state.array.numel()) * static_cast<double>(core::bytes(state.array.dtype()));
 }

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "bora/base/json.h"
 #include "bora/models/model_config.h"
@@ -27,6 +29,10 @@ Json described(const models::ModelConfig& config, std::int64_t vocab);
 std::unique_ptr<optim::Optimizer> shape_optimizer(const LmConfig& config, nn::LanguageModel& model);
 
 double bytes_of(const optim::NamedArray& state);
+
+/// Axes of its parameters, each once, in alphabetical order. Config errors as above; none for a model of more layers than
+/// anybody's.
+std::set<std::string, std::less<>> axes_of_parameters(const LmConfig& config, std::int64_t vocab);
 
 /// Bytes of its state. Nothing for a model of more layers than anybody's, which is not made to be counted.
 std::optional<double> bytes_of_state(const LmConfig& config, std::int64_t vocab);

@@ -294,6 +294,21 @@ TEST(MeshConfig, SizesAndRules) {
   EXPECT_EQ(resolve_mesh(r.root.trainer.mesh, {}, 4, 300).rules.compute.size(), 6);
 }
 
+TEST(MeshConfig, AxesThatItsKeysName) {
+  const auto r = read(
+      "  fsdp_axis: [embed, mlp]\n  tensor_parallel_axes: [heads]\n"
+      "  axis_resources: {batch: data, position: context}\n"
+      "  parameter_axis_resources: {vocab: data, position: context, mlp: model, embed: replica}\n");
+  std::vector<std::string> named;
+  for (const auto& of : named_axes(r.root.trainer.mesh, r.root.trainer.fsdp_axis))
+    for (const auto& axis : of.axes) named.push_back(of.key + " " + axis.name + " " + axis.cuts.front());
+  EXPECT_THAT(named, ElementsAre("trainer.fsdp_axis embed embed", "trainer.fsdp_axis mlp mlp",
+                                 "trainer.tensor_parallel_axes heads kv_head",
+                                 "trainer.axis_resources position position",
+                                 "trainer.parameter_axis_resources vocab vocab",
+                                 "trainer.parameter_axis_resources mlp mlp"));
+}
+
 TEST(MeshConfig, TheNewerBlock) {
   const auto r = read(
       "  mesh:\n    axes: {data: -1, replica: 2, model: 2}\n    tensor_parallel_axes: [mlp, heads]\n"

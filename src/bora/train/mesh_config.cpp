@@ -69,6 +69,15 @@ bool is_of_the_mapping(std::string_view mesh_axis) {
   return mesh_axis == "model" || mesh_axis == "context" || mesh_axis == "expert";
 }
 
+// A parameter's positions are cut as they are used.
+bool is_at_rest(std::string_view mesh_axis) {
+  return mesh_axis == "data" || (is_of_the_mapping(mesh_axis) && mesh_axis != "context");
+}
+
+const std::optional<std::vector<std::string>>& tensor_axes(const MeshConfig& config) {
+  return config.mesh.tensor_parallel_axes ? config.mesh.tensor_parallel_axes : config.tensor_parallel_axes;
+}
+
 // The workers of all axes together must be a number.
 void require_countable(const MeshConfig& config) {
   AxisSizes all = config.mesh.axes;
@@ -187,6 +196,40 @@ void MeshConfig::bind(Binder& b) {
   check_map(b, "parameter_axis_resources", parameter_axis_resources);
 }
 
+std::vector<AxesOfKey> named_axes(const MeshConfig& config,
+                                  const std::optional<std::vector<std::string>>& fsdp_axis) {
+  std::vector<AxesOfKey> out;
+  const auto add_list = [&](const char* key, const std::optional<std::vector<std::string>>& axes,
+                            bool tensor) {
+    if (!axes) return;
+    out.push_back({.key = key, .of_parameters = !tensor});
+    for (const auto& axis : *axes) {
+      out.back().axes.push_back({axis, {}});
+      auto& cuts = out.back().axes.back().cuts;
+      if (tensor)
+        add_tensor_axis(cuts, axis);
+      else
+        cuts.push_back(axis);
+    }
+  };
+  const auto add_map = [&](const char* key, const AxisMap& map, bool at_rest) {
+    out.push_back({.key = key, .of_parameters = at_rest});
+    for (const auto& [axis, mesh_axis] : map)
+      if (at_rest ? is_at_rest(mesh_axis) : is_of_the_mapping(mesh_axis))
+        out.back().axes.push_back({axis, {axis}});
+  };
+  add_list("trainer.fsdp_axis", fsdp_axis, false);
+  const bool newer = config.mesh.tensor_parallel_axes.has_value();
+  add_list(newer ? "trainer.mesh.tensor_parallel_axes" : "trainer.tensor_parallel_axes", tensor_axes(config),
+           true);
+  add_map("trainer.axis_resources", config.axis_resources, false);
+  add_map("trainer.mesh.compute_mapping", config.mesh.compute_mapping, false);
+  add_map("trainer.mesh.shared_mapping", config.mesh.shared_mapping, false);
+  add_map("trainer.parameter_axis_resources", config.parameter_axis_resources, true);
+  add_map("trainer.mesh.param_mapping", config.mesh.param_mapping, true);
+  return out;
+}
+
 MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<std::string>>& fsdp_axis,
                       int workers, std::int64_t vocab_size) {
   MeshPlan plan{.shape = shape_of(config, workers)};
@@ -206,9 +249,7 @@ MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<
     for (const auto& [axis, mesh_axis] : *map) at_rest(axis, mesh_axis);
 
   std::vector<std::string> tensor;
-  const auto& named =
-      config.mesh.tensor_parallel_axes ? config.mesh.tensor_parallel_axes : config.tensor_parallel_axes;
-  if (named) {
+  if (const auto& named = tensor_axes(config)) {
     for (const auto& axis : *named) add_tensor_axis(tensor, axis);
   } else {
     tensor.assign(std::begin(kTensorAxes), std::end(kTensorAxes));

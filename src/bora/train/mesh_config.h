@@ -43,6 +43,21 @@ struct MeshConfig {
   void bind(Binder& b);
 };
 
+/// What a key says of one axis of a model.
+struct NamedAxis {
+  std::string name;               ///< as it is written there
+  std::vector<std::string> cuts;  ///< what it stands for: Levanter's heads are those of keys and values, too
+};
+
+/// The axes that a key divides over workers. A mapping's others (batch: data) change nothing.
+struct AxesOfKey {
+  std::string key;  ///< "trainer.fsdp_axis"
+  std::vector<NamedAxis> axes;
+  bool of_parameters = false;  ///< alone: what only inputs have is not divided
+};
+std::vector<AxesOfKey> named_axes(const MeshConfig& config,
+                                  const std::optional<std::vector<std::string>>& fsdp_axis);
+
 /// The mesh of a run.
 struct MeshPlan {
   mesh::MeshShape shape;
