@@ -397,6 +397,39 @@ TEST(RopeConfig, BindReportsAnUnknownTypeAndKey) {
   EXPECT_EQ(problems, "a.yaml:1 rope.factr: unknown key; did you mean rope.factor?\n");
 }
 
+TEST(RopeConfig, NumbersOfOtherTypesAreRefused) {
+  const auto problem = [](const std::string& key, const std::string& type, const std::string& types) {
+    return "a.yaml:1 rope." + key + ": has no effect with rope.type = " + type + ": it is a number of " +
+           types + "; give one of these as rope.type, or leave it out\n";
+  };
+  std::string problems;
+  bound("factor: 8, original_max_position_embeddings: 16", &problems);
+  EXPECT_EQ(problems, problem("factor = 8", "default", "linear, dynamic, llama3, yarn") +
+                          problem("original_max_position_embeddings = 16", "default",
+                                  "dynamic, llama3, yarn, longrope"));
+  bound("type: llama3, mscale: 1", &problems);
+  EXPECT_EQ(problems, problem("mscale = 1", "llama3", "yarn"));
+  bound("type: yarn, low_freq_factor: 2", &problems);
+  EXPECT_EQ(problems, problem("low_freq_factor = 2", "yarn", "llama3"));
+  bound("type: linear, attention_factor: 2, truncate: false", &problems);
+  EXPECT_EQ(problems, problem("truncate = false", "linear", "yarn") +
+                          problem("attention_factor = 2", "linear", "yarn, longrope"));
+  // The defaults said aloud change nothing either.
+  EXPECT_EQ(bound("type: default, factor: 1, original_max_position_embeddings: 8192, mscale: null").factor,
+            1);
+}
+
+// A model of Hugging Face's without scaling has its own context there all the same.
+TEST(RopeConfig, RecordsOfOtherTypesNumbersAreRead) {
+  Model model{RopeConfig::from_hf({{"max_position_embeddings", 64}}, "c")}, back;
+  EXPECT_EQ(model.rope.original_max_position_embeddings, 64);
+  model.rope.factor = 2;
+  ConfigTree tree;
+  tree.merge_text(write_config(model), "a.yaml");
+  EXPECT_TRUE(read_config(tree, back).empty());
+  EXPECT_EQ(back.rope.original_max_position_embeddings, 64);
+}
+
 TEST(RopeConfig, WritesWhatItReads) {
   for (const char* members :
        {"type: default", "type: linear, factor: 4", "type: llama3, factor: 16", "type: yarn, mscale: 2",

@@ -110,6 +110,36 @@ void bind_weight_decay(Binder& b, OptimizerConfig& c) {
   }
 }
 
+// A number that the formula of one shape alone has.
+struct NumberOfShape {
+  const char* key;
+  std::string_view type;
+  bool is_default;
+};
+
+void refuse_numbers_of_other_shapes(Binder& binder, const DecayShape& shape) {
+  // Whoever writes the numbers of all shapes writes a record, where most stand for nothing.
+  const bool is_record = binder.present("exponent") && binder.present("power") && binder.present("timescale");
+  if (is_record || !binder.sound({"type"})) return;
+  const DecayShape usual;
+  const NumberOfShape all[] = {
+      {"exponent", "cosine", shape.exponent == usual.exponent},
+      {"power", "polynomial", shape.power == usual.power},
+      {"timescale", "inv_sqrt", shape.timescale == usual.timescale},
+      {"decay_constant", "inv_sqrt_decay", shape.decay_constant == usual.decay_constant},
+      {"batch_size", "power", !shape.batch_size},
+      {"seq_length", "power", !shape.seq_length},
+      {"a", "power", shape.a == usual.a},
+      {"b", "power", shape.b == usual.b}};
+  for (const auto& [key, type, is_default] : all) {
+    if (is_default || !binder.present(key) || shape.type == type) continue;
+    binder.problem(
+        key, fmt::format("has no effect with {} = {}: it is a number of {}; give that as {}, or leave it "
+                         "out",
+                         binder.path("type"), shape.type, type, binder.path("type")));
+  }
+}
+
 }  // namespace
 
 void DecayShape::bind(Binder& binder) {
@@ -125,6 +155,7 @@ void DecayShape::bind(Binder& binder) {
   binder.field("b", b, kFinite, "power: exponent");
   check(binder, "type", type != "power" || (batch_size && seq_length),
         "power needs batch_size and seq_length");
+  if (binder.reading()) refuse_numbers_of_other_shapes(binder, *this);
 }
 
 void SkipStepConfig::bind(Binder& b) { bind_policy_fields(b, *this); }

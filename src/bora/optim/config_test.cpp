@@ -152,6 +152,26 @@ TEST(OptimizerConfig, AWrongShapeListsTheValidOnes) {
                             "constant, cosine, inv, inv_sqrt, inv_sqrt_decay, linear, polynomial, power"));
 }
 
+TEST(OptimizerConfig, NumbersOfOtherShapesAreRefused) {
+  EXPECT_THAT(
+      problems_of("  lr_schedule: {type: cosine, power: 3}\n"),
+      ElementsAre(
+          "my.yaml:2 optimizer.lr_schedule.power = 3 has no effect with optimizer.lr_schedule.type = "
+          "cosine: it is a number of polynomial; give that as optimizer.lr_schedule.type, or leave it "
+          "out"));
+  EXPECT_EQ(problems_of("  lr_schedule: {decay_constant: 3}\n").size(), 1u);
+  EXPECT_EQ(problems_of("  lr_schedule: {type: polynomial, power: 3, exponent: 2, a: 1}\n").size(), 2u);
+  EXPECT_THAT(problems_of("  lr_schedule: {type: linear, power: 2, batch_size: null}\n"), ElementsAre());
+  // A record says the numbers of all shapes.
+  OptimizerChoice choice = read_choice("  lr_schedule: {type: polynomial, power: 3}\n");
+  choice->lr_schedule.exponent = 2;
+  File file{choice};
+  ConfigTree tree;
+  tree.merge_text(write_config(file), "my.yaml");
+  EXPECT_TRUE(read_config(tree, file).empty());
+  EXPECT_EQ(file.optimizer->lr_schedule.exponent, 2);
+}
+
 TEST(OptimizerConfig, ProblemsOfValues) {
   const auto lines = problems_of(
       "  warmup: 10.5\n  rewarmup: -1\n  min_lr_ratio: 2\n  beta1: 1\n  epsilon: 0\n  cycles: [30, 20]\n"
