@@ -142,7 +142,8 @@ TEST_F(Generate, RefusesWhatDoesNotFitTogether) {
               HasSubstr("generate: --prompts beside a prompt; give"));
   EXPECT_THAT(generate({"a", "--jsonl", "--ids"}, 2), HasSubstr("generate: --ids beside --jsonl"));
   EXPECT_THAT(generate({"a", "--log_probs", "2"}, 2), HasSubstr("generate: --log_probs without --jsonl"));
-  EXPECT_THAT(generate({"a", "--stop", ""}, 2), HasSubstr("generate: --stop is empty\nhint: give it a value"));
+  EXPECT_THAT(generate({"a", "--stop", ""}, 2),
+              HasSubstr("generate: --stop is empty\nhint: give it a value"));
   EXPECT_THAT(generate({"a", "--min_p", "2"}, 2), HasSubstr("--min_p is 2; it must be from 0 to 1"));
   EXPECT_THAT(generate({"a", "--repetition_penalty", "0"}, 2),
               HasSubstr("--repetition_penalty is 0; it must"));

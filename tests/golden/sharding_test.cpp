@@ -97,8 +97,8 @@ TEST(World, AxesThatTheModelHasNotAreTold) {
   EXPECT_THAT(fine.output, Not(HasSubstr("warning"))) << fine.output;
   const auto start = run(folder, {"train", "config.yaml", "--trainer.mesh.param_mapping={embd: data}"});
   EXPECT_EQ(start.code, 2) << start.output;
-  EXPECT_THAT(start.output,
-              HasSubstr("trainer.mesh.param_mapping  embd " + none + "; did you mean `embed`?; its axes: " + all));
+  EXPECT_THAT(start.output, HasSubstr("trainer.mesh.param_mapping  embd " + none +
+                                      "; did you mean `embed`?; its axes: " + all));
 }
 
 TEST(World, MoreWorkersThanLanesAreRefused) {

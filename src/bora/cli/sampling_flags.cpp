@@ -23,8 +23,6 @@ void SamplingFlags::declare(Args& args) {
   args.option("--seed", seed, kSeed, "another seed, another text");
 }
 
-void SamplingFlags::settle() {
-  options.seed = static_cast<std::uint64_t>(seed);
-}
+void SamplingFlags::settle() { options.seed = static_cast<std::uint64_t>(seed); }
 
 }  // namespace bora::cli

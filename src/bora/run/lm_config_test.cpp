@@ -37,9 +37,11 @@ TEST(OwnFiles, TakeThePlaceOfARecipesDataSetsAndSaySo) {
   EXPECT_EQ(data.sources().front().second.train_urls, (std::vector<std::string>{"mine.txt"}));
   EXPECT_TRUE(data.train_weights.empty() && data.max_train_batches.empty());
   EXPECT_EQ(data.num_validation_sequences.front().second, 10);
-  EXPECT_THAT(loaded.warnings,
-              ElementsAre("data.train_urls takes the place of data.configs (one, two), with tokens in tokens-own; 10 of "
-                          "their sequences are held back (data.num_validation_sequences={data: N} for others)"));
+  EXPECT_THAT(
+      loaded.warnings,
+      ElementsAre(
+          "data.train_urls takes the place of data.configs (one, two), with tokens in tokens-own; 10 of "
+          "their sequences are held back (data.num_validation_sequences={data: N} for others)"));
 }
 
 TEST(OwnFiles, HaveTheirOwnNumbers) {
@@ -50,8 +52,9 @@ TEST(OwnFiles, HaveTheirOwnNumbers) {
   const auto& data = loaded.config.data;
   EXPECT_EQ(data.num_validation_sequences, (data::ByName<std::int64_t>{{"mine", 20}}));
   EXPECT_EQ(data.max_train_batches, (data::ByName<std::int64_t>{{"mine", 7}}));
-  EXPECT_THAT(loaded.warnings,
-              ElementsAre("data.train_urls takes the place of data.configs (one, two), with tokens in tokens-own"));
+  EXPECT_THAT(
+      loaded.warnings,
+      ElementsAre("data.train_urls takes the place of data.configs (one, two), with tokens in tokens-own"));
 }
 
 TEST(OwnFiles, BesideOthersInOneFileAreAMistake) {
