@@ -357,6 +357,30 @@ TEST(Preflight, SaysHowLongItTakesAndWhatIsOdd) {
           HasSubstr("optimizer.warmup = 1000 is longer than the run of 40 steps (trainer.num_train_steps)")));
 }
 
+TEST(Preflight, TwoNumbersOfEpochsAreOneTooMany) {
+  const auto folder = small_project("preflight_epochs");
+  const auto two = run(folder, train_with({"--dry_run", "--epoch=1", "--data.max_epochs=3"}));
+  EXPECT_EQ(two.code, 2) << two.output;
+  EXPECT_THAT(two.output,
+              HasSubstr("epoch = 1  says the same as data.max_epochs, which is 3; leave out one of them "
+                        "(--epoch=null, --data.max_epochs=null), or give both the same value"));
+  for (const auto* more : {"--data.max_epochs=1", "--data.max_epochs=null"})
+    EXPECT_EQ(run(folder, train_with({"--dry_run", "--epoch=1", more})).code, 0) << more;
+  EXPECT_EQ(run(folder, train_with({"--epoch=1", "--trainer.stop_at_step=1"})).code, 75);
+  const auto record = [&](const std::vector<std::string>& more) {
+    return run(folder,
+               with({"train", "runs/run/config.yaml", "--dry_run", "--trainer.stop_at_step=2"}, more));
+  };
+  EXPECT_EQ(record({}).code, 0);
+  EXPECT_THAT(record({"--epoch=2"}).output,
+              HasSubstr("epoch = 2  says the same as data.max_epochs, which is 1"));
+  // Of before, when one of them won.
+  auto text = read_text(folder + "/runs/run/config.yaml");
+  text.replace(text.find("max_epochs: 1"), 13, "max_epochs: 3");
+  write_atomically(folder + "/runs/run/config.yaml", text);
+  EXPECT_THAT(record({}).output, Not(HasSubstr("says the same")));
+}
+
 TEST(Preflight, KeysWithoutEffectAreNamedInRuns) {
   const auto folder = small_project("preflight_ignored");
   const auto done =

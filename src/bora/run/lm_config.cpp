@@ -344,19 +344,40 @@ std::string resolved_text(const LmConfig& config) {
 
 namespace {
 
+// The record of a run: it holds what the start made of the configuration.
+bool is_record(const std::string& path) {
+  return base_name(path) == "config.yaml" && exists(path_join(parent_path(path), "run.json"));
+}
+
 // The default said aloud is one tokenizer too many, too. (Records of runs had it beside the one that is trained.)
 void refuse_two_tokenizers(const ConfigTree& tree, const std::vector<std::string>& paths,
                            const LmConfig& config, std::vector<ConfigProblem>& problems) {
   if (!config.data.train_tokenizer || tree.scalar("data.tokenizer") != data::DataConfig().tokenizer) return;
-  const auto is_record = [](const std::string& path) {
-    return base_name(path) == "config.yaml" && exists(path_join(parent_path(path), "run.json"));
-  };
   if (std::any_of(paths.begin(), paths.end(), is_record)) return;
   problems.push_back(
       {tree.where("data.tokenizer"), "data.train_tokenizer",
        fmt::format("is given beside tokenizer: {}; leave out one of them (--data.train_tokenizer=null, "
                    "--data.tokenizer=null)",
                    config.data.tokenizer)});
+}
+
+// Levanter's key and Bora's own for the same. (Runs of before were recorded with one that had won.)
+void settle_epochs(const ConfigTree& tree, const std::vector<std::string>& paths, LmConfig& config,
+                   std::vector<ConfigProblem>& problems) {
+  auto& most = config.data.max_epochs;
+  if (config.epoch == 0 || most == config.epoch) return;
+  if (!most) {
+    most = config.epoch;
+    return;
+  }
+  const auto is_said_now = [&](const char* key) { return tree.where(key).starts_with("--"); };
+  if (std::any_of(paths.begin(), paths.end(), is_record) && !is_said_now("epoch") &&
+      !is_said_now("data.max_epochs"))
+    return;
+  problems.push_back({tree.where("epoch"), fmt::format("epoch = {}", config.epoch),
+                      fmt::format("says the same as data.max_epochs, which is {}; leave out one of them "
+                                  "(--epoch=null, --data.max_epochs=null), or give both the same value",
+                                  *most)});
 }
 
 }  // namespace
@@ -388,7 +409,7 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   if (out.tree.scalar("data.cache_dir").value_or("").empty())
     out.config.data.cache_dir = cache_folder_of(out.config.data);
   if (out.config.lora && !out.config.use_hf_model_config) shorten_sequences(out.tree, out.config, problems);
-  if (out.config.epoch > 0 && !out.config.data.max_epochs) out.config.data.max_epochs = out.config.epoch;
+  settle_epochs(out.tree, paths, out.config, problems);
   if (problems.empty()) return out;
   if (paths.size() == 1) explain_other_file(paths.front(), problems);
   if (wrong == WrongConfig::Recorded) {
