@@ -357,6 +357,46 @@ TEST(Preflight, SaysHowLongItTakesAndWhatIsOdd) {
           HasSubstr("optimizer.warmup = 1000 is longer than the run of 40 steps (trainer.num_train_steps)")));
 }
 
+// The end of the run is step 40.
+TEST(Preflight, KeysThatChangeNothingBesideOthersAreTold) {
+  const auto folder = small_project("preflight_idle");
+  const std::vector<std::string> keys = {"--trainer.profiler=true",
+                                         "--trainer.profiler_start_step=40",
+                                         "--trainer.stop_at_step=40",
+                                         "--hf_save_steps=5",
+                                         "--trainer.checkpointer.keep=[{every: 50, until: 40}, {every: 10}]",
+                                         "--optimizer.lr_schedule=constant",
+                                         "--optimizer.min_lr_ratio=0.5"};
+  const auto plan = run(folder, with(train_with({"--dry_run"}), keys));
+  EXPECT_EQ(plan.code, 0) << plan.output;
+  const std::string end = " is not before the end of the run, step 40 (trainer.num_train_steps): ";
+  for (const auto& text :
+       {"trainer.profiler_start_step = 40" + end + "no timeline is written; a smaller step",
+        "trainer.stop_at_step = 40" + end + "it stops nothing; a smaller step",
+        std::string("hf_save_steps = 5 writes nothing: there is no hf_save_path; give it a folder"),
+        std::string(
+            "trainer.checkpointer.keep: {every: 50, until: 40} keeps nothing: no multiple of 50 is from 1 to "
+            "40; a smaller every, or a later until"),
+        std::string(
+            "optimizer.min_lr_ratio = 0.5 has no effect with optimizer.lr_schedule: constant, which falls to "
+            "no floor; another lr_schedule")})
+    EXPECT_THAT(plan.output, HasSubstr("warning     " + text));
+  const auto start = run(folder, train_with({"--trainer.num_train_steps=2", "--trainer.stop_at_step=3"}));
+  EXPECT_EQ(start.code, 0) << start.output;
+  EXPECT_THAT(start.output,
+              HasSubstr("warning     trainer.stop_at_step = 3 is not before the end of the run, step 2"));
+  // Its record says every default.
+  const auto again = run(folder, {"train", "runs/run/config.yaml", "--trainer.stop_at_step=1",
+                                  "--optimizer.warmup=0", "--dry_run"});
+  EXPECT_THAT(again.output, Not(HasSubstr("warning"))) << again.output;
+  const auto useful = run(folder, with(train_with({"--dry_run", "--trainer.id=other"}),
+                                       {"--trainer.profiler=true", "--trainer.profiler_start_step=39",
+                                        "--trainer.stop_at_step=39", "--hf_save_steps=5", "--hf_save_path=hf",
+                                        "--trainer.checkpointer.keep=[{every: 40, until: 40}, {every: 50}]",
+                                        "--optimizer.min_lr_ratio=0.5"}));
+  EXPECT_THAT(useful.output, Not(HasSubstr("warning"))) << useful.output;
+}
+
 TEST(Preflight, TwoNumbersOfEpochsAreOneTooMany) {
   const auto folder = small_project("preflight_epochs");
   const auto two = run(folder, train_with({"--dry_run", "--epoch=1", "--data.max_epochs=3"}));

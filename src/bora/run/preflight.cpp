@@ -27,6 +27,7 @@
 #include "bora/run/dry_run.h"
 #include "bora/run/first_look.h"
 #include "bora/run/hub_name.h"
+#include "bora/run/idle_keys.h"
 #include "bora/run/kept_tokenizer.h"
 #include "bora/run/levanter_files.h"
 #include "bora/run/machine.h"
@@ -71,6 +72,7 @@ class Look {
     found_.can_be_shown = found_.problems.size() == loaded_.problems.size();
     look_around();
     look_at_schedule();
+    for (auto& text : idle_keys(loaded_)) found_.warnings.push_back(std::move(text));
     if (flags_.world == 0) look_for_device();
     if (found_.can_be_shown) look_at_sizes();
     if (found_.can_be_shown) look_at_weights();
