@@ -170,6 +170,33 @@ TEST(Preflight, AMeshThatCannotBe) {
 }
 
 // With every other problem, in a dry run too.
+// Found otherwise when training computes.
+TEST(Preflight, NormsOfHeadsDoNotFollowTensorLanes) {
+  const auto folder = small_project("preflight_tensor_lanes");
+  auto text = read_text(folder + "/config.yaml");
+  const auto from = text.find("model:"), to = text.find("trainer:");
+  text.replace(from, to - from,
+               "model: {type: qwen3, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, "
+               "num_heads: 4, num_kv_heads: 2}\n");
+  write_atomically(folder + "/config.yaml", text);
+  const auto plan = [&](const std::vector<std::string>& more) {
+    return run(folder, with(train_with({"--dry_run", "--trainer.tensor_lanes=2"}), more));
+  };
+  const auto refused = plan({});
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_THAT(
+      refused.output,
+      HasSubstr("trainer.tensor_lanes  rms_norm: a sum over the axis kv_head on the mesh axis model does not "
+                "follow the 2 fixed lanes; take kv_head out of the axes of model, or leave out "
+                "trainer.tensor_lanes"));
+  EXPECT_EQ(plan({"--trainer.tensor_parallel_axes=[mlp]"}).code, 0);
+  EXPECT_EQ(plan({"--trainer.freeze=[\"*.q_norm\", \"*.k_norm\"]"}).code, 0);
+  for (const auto* type : {"llama", "olmo2"}) {
+    const auto fine = plan({std::string("--model.type=") + type});
+    EXPECT_EQ(fine.code, 0) << fine.output;
+  }
+}
+
 TEST(Preflight, ADeviceThatIsNotThere) {
   const auto folder = small_project("preflight_device");
   for (const bool dry : {false, true}) {

@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "bora/base/text.h"
+#include "bora/core/lane_sums.h"
 #include "bora/run/shape_model.h"
 
 namespace bora::run {
@@ -63,7 +66,51 @@ class AxesLook {
   AxisSet parameters_, all_;
 };
 
+bool holds(std::span<const std::string_view> axes, std::string_view axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+// "layers.0.attn." of "layers.0.attn.q_norm.weight": where the maps are whose results it takes.
+std::string_view neighbourhood(std::string_view path) {
+  const auto leaf = path.rfind('.');
+  const auto module = leaf == path.npos ? leaf : path.rfind('.', leaf - 1);
+  return module == path.npos ? std::string_view() : path.substr(0, module + 1);
+}
+
+// The axis on `model` of what a linear map makes, where the norm takes the map's other axes alone.
+std::optional<std::string> axis_beside(const core::Parameter& norm, const core::Parameter& map,
+                                       const std::vector<core::AxisRule>& rules) {
+  if (map.inputs.empty() || neighbourhood(map.path) != neighbourhood(norm.path)) return std::nullopt;
+  const auto is_made = [&](std::string_view axis) {
+    return holds(map.axes, axis) && !holds(map.inputs, axis);
+  };
+  if (!std::all_of(norm.axes.begin(), norm.axes.end(), is_made)) return std::nullopt;
+  for (const auto& [axis, mesh_axis] : rules)
+    if (mesh_axis == "model" && is_made(axis))
+      return holds(norm.axes, axis) ? std::nullopt : std::optional(axis);
+  return std::nullopt;
+}
+
 }  // namespace
+
+void look_at_tensor_lanes(const LmConfig& config, std::int64_t vocab, ProblemList& problems) {
+  const auto& t = config.trainer;
+  const auto lanes = static_cast<int>(t.mesh.tensor_lanes.value_or(1));
+  if (lanes == 1 || axes_of_parameters(config, vocab).empty()) return;
+  const auto plan = train::resolve_mesh(t.mesh, t.fsdp_axis, static_cast<int>(t.mesh.least_workers()), vocab);
+  with_shape_model(config, vocab, [&](auto& model) {
+    const auto all = model.parameters();
+    for (const auto& norm : all) {
+      if (norm.role != core::Role::norm || !norm.trainable) continue;
+      for (const auto& map : all) {
+        const auto axis = axis_beside(norm, map, plan.rules.compute);
+        if (!axis) continue;
+        const auto* op = norm.module.ends_with("LayerNorm") ? "layer_norm" : "rms_norm";
+        return problems.add("trainer.tensor_lanes", core::sum_off_lanes(op, *axis, "model", lanes));
+      }
+    }
+  });
+}
 
 void look_at_axes(const LmConfig& config, std::int64_t vocab, ProblemList& problems,
                   std::vector<std::string>& warnings) {

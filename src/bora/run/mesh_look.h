@@ -16,4 +16,8 @@ namespace bora::run {
 void look_at_axes(const LmConfig& config, std::int64_t vocab, ProblemList& problems,
                   std::vector<std::string>& warnings);
 
+/// Weights of norms over each head, with trainer.tensor_lanes: their gradients are sums over heads, which operations
+/// refuse in the same words. Config errors: those of resolve_mesh.
+void look_at_tensor_lanes(const LmConfig& config, std::int64_t vocab, ProblemList& problems);
+
 }  // namespace bora::run

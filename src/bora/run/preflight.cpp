@@ -447,6 +447,7 @@ class Look {
       const auto workers = flags_.dry_run && workers_ == 1 ? std::max(least, flags_.world) : workers_;
       is_mesh = least > 1;
       if (is_mesh || workers > 1) (void)plan_of(config_, workers, found_.lanes);
+      look_at_tensor_lanes(config_, found_.tokenizer.vocab, problems_);
     } catch (const Error& e) {
       const std::string text = e.what();
       const auto first = text.find('\n'), hint = text.find("\nhint: ");

@@ -13,6 +13,7 @@
 #include "bora/base/text.h"
 #include "bora/core/device.h"
 #include "bora/core/grad.h"
+#include "bora/core/lane_sums.h"
 #include "bora/core/layout/convert.h"
 
 namespace bora::core {
@@ -191,11 +192,8 @@ at::Tensor Space::parameter_of(const Operand& x, const at::Tensor& used) const {
 
 void Space::refuse_sum(std::string_view axis, std::size_t m) const {
   if (by_lanes_ || !mapping_->fixed(m)) return;
-  fail(ErrorKind::Unsupported,
-       "{}: a sum over the axis {} on the mesh axis {} does not follow the {} fixed lanes\nhint: take {} out "
-       "of "
-       "the axes of {}, or leave out trainer.tensor_lanes",
-       op_, axis, mapping_->mesh_axis(m).name, mapping_->blocks(m), axis, mapping_->mesh_axis(m).name);
+  throw Error(ErrorKind::Unsupported,
+              sum_off_lanes(op_, axis, mapping_->mesh_axis(m).name, mapping_->blocks(m)));
 }
 
 // Gathered, it would get this worker's gradient alone.
