@@ -148,11 +148,32 @@ TEST(FirstStep, CountsFromTheProgramsOwnStart) {
 
 TEST(EndOfData, EndsTheRun) {
   auto folder = small_project("end_of_data");
-  auto done = run(folder, {"train", "config.yaml", "--epoch=1", "--trainer.num_train_steps=20000",
-                           "--trainer.threads=1"});
+  const auto train = [&](const std::vector<std::string>& more) {
+    return run(
+        folder,
+        with({"train", "config.yaml", "--trainer.num_train_steps=20000", "--trainer.threads=1"}, more));
+  };
+  const auto line = [](const std::string& output) {
+    const auto at = output.find("steps  ");
+    return at == output.npos ? "" : output.substr(at, output.find('\n', at) - at);
+  };
+  EXPECT_EQ(line(train({"--epoch=1", "--dry_run"}).output), "") << "no cache is there";
+  auto done = train({"--epoch=1"});
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(done.output, testing::HasSubstr(" instead of 20000: the data is read up then"));
   EXPECT_THAT(done.output, testing::HasSubstr("checkpoint runs/run/step-"));
+  const auto dry = train({"--epoch=1", "--trainer.id=other", "--dry_run"});
+  EXPECT_EQ(line(dry.output), line(done.output)) << dry.output;
+  EXPECT_EQ(line(train({"--trainer.id=other", "--dry_run"}).output), "") << "the data goes round";
+  // More steps would read nothing.
+  EXPECT_THAT(done.output,
+              testing::HasSubstr("train config.yaml --trainer.num_train_steps=20000 --trainer.threads=1 "
+                                 "--epoch=2 --accept_changes\n"));
+  const auto more = train({"--epoch=2", "--accept_changes"});
+  EXPECT_EQ(more.code, 0) << more.output;
+  EXPECT_THAT(more.output, testing::HasSubstr(" instead of 20000: the data is read up then"));
+  EXPECT_THAT(more.output, testing::HasSubstr("--epoch=4 --accept_changes\n"));
+  EXPECT_NE(line(more.output), line(done.output));
 }
 
 }  // namespace

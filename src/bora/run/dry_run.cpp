@@ -11,6 +11,7 @@
 #include "bora/base/output.h"
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
+#include "bora/run/data_end.h"
 #include "bora/run/machine.h"
 #include "bora/run/memory_estimate.h"
 #include "bora/run/run_device.h"
@@ -192,7 +193,7 @@ Json preflight_json(const LoadedConfig& loaded, const Preflight& found,
                            {"cached", s.cached}});
   for (const auto& d : found.disk)
     out["disk"].push_back({{"path", d.path}, {"bytes", d.bytes}, {"free", d.free}});
-  out["steps"] = t.num_train_steps;
+  out["steps"] = found.steps_of_data.value_or(t.num_train_steps);
   if (found.resume) out["goes_on_at"] = found.resume->step;
   if (time) out["seconds"] = time->seconds;
   if (!found.can_be_shown) return out;
@@ -250,7 +251,8 @@ void show_warnings(const Preflight& found, track::Console& console) {
 
 int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
                   const Preflight& found, track::Console& console) {
-  const auto& config = loaded.config;
+  auto config = loaded.config;
+  if (found.steps_of_data) config.trainer.num_train_steps = *found.steps_of_data;
   if (loaded.is_incomplete) {
     show_data(found, console);
     console.fact("sizes", "of model, memory and disk are told when what is wrong is mended");
@@ -264,6 +266,8 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
       !text.empty())
     console.fact("device", text);
   show_data(found, console);
+  if (found.steps_of_data)
+    console.fact("steps", fewer_steps(*found.steps_of_data, loaded.config.trainer.num_train_steps));
   show_model(config, found, console);
   if (flags.world > 0 && found.has_plan) show_workers(plan_of(config, flags.world, found.lanes), console);
   for (const auto& need : found.disk)
@@ -280,7 +284,7 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
   show_warnings(found, console);
   show_ineffective_keys(loaded, console);
   if (flags.print_config) {
-    console.line(resolved_text(config));
+    console.line(resolved_text(loaded.config));
   }
   if (!found.problems.empty()) print_numbers(loaded, flags, found);
   require_ready(loaded, found);

@@ -93,15 +93,16 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
 
 namespace {
 
-// `bora train` with the words of this run, one flag otherwise.
-std::string train_with(const RunPlace& place, const std::string& flag, const std::string& value) {
+// `bora train` with these words, as the run was started.
+std::string train_with(const std::string& words) {
   return fmt::format("{}{}{} train {}", program_word(), launched_by().empty() ? "" : " ", launched_by(),
-                     with_flag(place.command, flag, value));
+                     words);
 }
 
 }  // namespace
 
-void show_next(const LmConfig& config, const RunPlace& place, track::Console& console) {
+void show_next(const LmConfig& config, const RunPlace& place, const std::string& words_to_go_on,
+               track::Console& console) {
   const auto program = program_word();
   const auto step = path_join(place.directory, fmt::format("step-{}", config.trainer.num_train_steps));
   const bool hears = config.model.config->shape(1).hears();
@@ -109,13 +110,12 @@ void show_next(const LmConfig& config, const RunPlace& place, track::Console& co
       fmt::format("{} {} {} {}", program, hears ? "transcribe" : "generate", shell_word(place.directory),
                   hears ? "my.wav" : "\"The moon is\""),
       fmt::format("{} inspect {}", program, shell_word(step))};
-  commands.push_back(
-      train_with(place, "--trainer.num_train_steps", std::to_string(2 * config.trainer.num_train_steps)));
+  commands.push_back(train_with(words_to_go_on));
   console.next(commands);
 }
 
 void show_next_after_stop(const RunPlace& place, track::Console& console) {
-  console.next(std::vector{train_with(place, "--trainer.stop_at_step", "null")});
+  console.next(std::vector{train_with(with_flag(place.command, "--trainer.stop_at_step", "null"))});
 }
 
 }  // namespace bora::run

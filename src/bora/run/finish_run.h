@@ -40,8 +40,9 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
 /// Unigram entropy of the first 4,096 training sequences, in nats.
 double baseline_entropy(const TextData& text);
 
-/// The commands that may come next.
-void show_next(const LmConfig& config, const RunPlace& place, track::Console& console);
+/// The commands that may come next; `words_to_go_on`: Session's.
+void show_next(const LmConfig& config, const RunPlace& place, const std::string& words_to_go_on,
+               track::Console& console);
 /// The command that goes on behind trainer.stop_at_step.
 void show_next_after_stop(const RunPlace& place, track::Console& console);
 

@@ -22,6 +22,7 @@
 #include "bora/core/step_graph.h"
 #include "bora/mesh/launch.h"
 #include "bora/run/changed_keys.h"
+#include "bora/run/data_end.h"
 #include "bora/run/device_estimate.h"
 #include "bora/run/disk_need.h"
 #include "bora/run/dry_run.h"
@@ -373,8 +374,11 @@ class Look {
         else if (!place.is_device && workers_ == 1)
           warn_of_memory();
       }
-      found_.disk =
-          disk_needs(config_, place_, found_.sources, found_.sizes, found_.resume ? found_.resume->step : 0);
+      auto until_end = config_;
+      if (flags_.dry_run) found_.steps_of_data = steps_of_data(config_);
+      until_end.trainer.num_train_steps = found_.steps_of_data.value_or(t.num_train_steps);
+      found_.disk = disk_needs(until_end, place_, found_.sources, found_.sizes,
+                               found_.resume ? found_.resume->step : 0);
       for (const auto& need : found_.disk) {
         if (need.bytes <= need.free || flags_.world != 0) continue;
         const bool at_once = need.least > need.free;

@@ -53,6 +53,8 @@ struct Preflight {
   SizeEstimate sizes;
   std::vector<DiskNeed> disk;
   std::optional<ResumePoint> resume;
+  /// Of a dry run: fewer than are asked for, where the data is read up.
+  std::optional<std::int64_t> steps_of_data;
   RecordedLanes lanes;                  ///< of earlier starts of the run
   std::vector<std::string> warnings;    ///< what may go wrong
   std::vector<ConfigProblem> problems;  ///< a start would fail of each

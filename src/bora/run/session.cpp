@@ -8,9 +8,11 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/shell_words.h"
 #include "bora/base/text.h"
 #include "bora/core/device_kernels.h"
 #include "bora/optim/add_optimizer.h"
+#include "bora/run/data_end.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/join_workers.h"
 #include "bora/run/run_lanes.h"
@@ -156,8 +158,21 @@ void Session::end_with_the_data() {
   auto& steps = loaded_.config.trainer.num_train_steps;
   const auto most = data::Loader(text_->datasets.train, config().trainer.batch_schedule()).num_steps();
   if (most >= steps) return;
-  console_.fact("steps", fmt::format("{} instead of {}: the data is read up then", most, steps));
+  console_.fact("steps", fewer_steps(most, steps));
   steps = most;
+  ends_with_the_data_ = true;
+}
+
+std::string Session::words_to_go_on() const {
+  const auto& words = place_.command;
+  if (!ends_with_the_data_)
+    return with_flag(words, "--trainer.num_train_steps",
+                     std::to_string(2 * config().trainer.num_train_steps));
+  const auto passes = std::to_string(2 * config().data.max_epochs.value_or(1));
+  const bool by_epoch = config().epoch > 0;
+  auto out = by_epoch ? with_flag(words, "--epoch", passes) : words;
+  if (!by_epoch || loaded_.tree.has("data.max_epochs")) out = with_flag(out, "--data.max_epochs", passes);
+  return out + " --accept_changes";
 }
 
 void Session::make_trainer() {

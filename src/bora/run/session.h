@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "bora/base/clock.h"
@@ -66,6 +67,9 @@ class Session {
   std::int64_t lanes() const { return lanes_; }
   /// How the run was computed when it was last started; empty if nobody knows.
   const std::string& earlier_arithmetic() const { return earlier_arithmetic_; }
+  /// The words of `bora train` with which the run would go on behind its end: more steps, or more passes over data that
+  /// is read up.
+  std::string words_to_go_on() const;
   /// Seconds that this start has waited for batches between steps.
   double waited() const { return waited_; }
 
@@ -93,6 +97,7 @@ class Session {
   std::unique_ptr<track::ThroughputMeter> meter_;
   std::span<Hook* const> hooks_;
   bool takes_other_data_ = false;
+  bool ends_with_the_data_ = false;
   std::int64_t lanes_ = 1;
   std::int64_t start_step_ = 0;
   std::string earlier_arithmetic_;

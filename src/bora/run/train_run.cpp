@@ -92,7 +92,7 @@ void finish(Session& session, const Progress& progress) {
   session.tracker().finish();
   if (const auto text = device_memory_text(); !text.empty()) session.console().fact("memory", text);
   tell_finished(session);
-  show_next(config, session.place(), session.console());
+  show_next(config, session.place(), session.words_to_go_on(), session.console());
 }
 
 // Exit code: 0 finished, or that of an orderly stop.
