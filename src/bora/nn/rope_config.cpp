@@ -83,10 +83,8 @@ void refuse_numbers_of_others(Binder& b, const RopeConfig& c) {
        c.original_max_position_embeddings == usual.original_max_position_embeddings}};
   for (const auto& [key, types, is_default] : all) {
     if (is_default || !b.present(key) || types.find(c.type) != types.npos) continue;
-    b.problem(key,
-              fmt::format("has no effect with {} = {}: it is a number of {}; give one of these as {}, or "
-                          "leave it out",
-                          b.path("type"), c.type, types, b.path("type")));
+    b.problem(key, fmt::format("has no effect with {0} = {1}, only with {2}; change {0}, or leave it out",
+                               b.path("type"), c.type, types));
   }
 }
 

@@ -399,8 +399,8 @@ TEST(RopeConfig, BindReportsAnUnknownTypeAndKey) {
 
 TEST(RopeConfig, NumbersOfOtherTypesAreRefused) {
   const auto problem = [](const std::string& key, const std::string& type, const std::string& types) {
-    return "a.yaml:1 rope." + key + ": has no effect with rope.type = " + type + ": it is a number of " +
-           types + "; give one of these as rope.type, or leave it out\n";
+    return "a.yaml:1 rope." + key + ": has no effect with rope.type = " + type + ", only with " + types +
+           "; change rope.type, or leave it out\n";
   };
   std::string problems;
   bound("factor: 8, original_max_position_embeddings: 16", &problems);

@@ -133,10 +133,9 @@ void refuse_numbers_of_other_shapes(Binder& binder, const DecayShape& shape) {
       {"b", "power", shape.b == usual.b}};
   for (const auto& [key, type, is_default] : all) {
     if (is_default || !binder.present(key) || shape.type == type) continue;
-    binder.problem(
-        key, fmt::format("has no effect with {} = {}: it is a number of {}; give that as {}, or leave it "
-                         "out",
-                         binder.path("type"), shape.type, type, binder.path("type")));
+    binder.problem(key,
+                   fmt::format("has no effect with {0} = {1}, only with {2}; change {0}, or leave it out",
+                               binder.path("type"), shape.type, type));
   }
 }
 

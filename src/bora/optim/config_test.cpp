@@ -155,10 +155,8 @@ TEST(OptimizerConfig, AWrongShapeListsTheValidOnes) {
 TEST(OptimizerConfig, NumbersOfOtherShapesAreRefused) {
   EXPECT_THAT(
       problems_of("  lr_schedule: {type: cosine, power: 3}\n"),
-      ElementsAre(
-          "my.yaml:2 optimizer.lr_schedule.power = 3 has no effect with optimizer.lr_schedule.type = "
-          "cosine: it is a number of polynomial; give that as optimizer.lr_schedule.type, or leave it "
-          "out"));
+      ElementsAre("my.yaml:2 optimizer.lr_schedule.power = 3 has no effect with optimizer.lr_schedule.type = "
+                  "cosine, only with polynomial; change optimizer.lr_schedule.type, or leave it out"));
   EXPECT_EQ(problems_of("  lr_schedule: {decay_constant: 3}\n").size(), 1u);
   EXPECT_EQ(problems_of("  lr_schedule: {type: polynomial, power: 3, exponent: 2, a: 1}\n").size(), 2u);
   EXPECT_THAT(problems_of("  lr_schedule: {type: linear, power: 2, batch_size: null}\n"), ElementsAre());
