@@ -157,40 +157,45 @@ TEST(NumberKeysOfOptimizers, AreTakenAsDocumentedOrRefusedByName) {
   }
 }
 
+// Those that the type has and that may be left out.
+std::map<std::string, std::string> numbers_of_rope(const std::string& type) {
+  std::map<std::string, std::string> out;
+  if (type == "yarn") out = {{"rope.mscale", "1"}, {"rope.mscale_all_dim", "1"}};
+  if (type == "longrope") out = {{"rope.short_factor", "[1, 1, 1, 1]"}, {"rope.long_factor", "[2, 2, 2, 2]"}};
+  if (type == "yarn" || type == "longrope") out["rope.attention_factor"] = "1";
+  if (type != "default" && type != "linear")
+    out["rope.original_max_position_embeddings"] = type == "dynamic" ? "64" : "32";
+  return out;
+}
+
 // A small model of the type, in which whatever number may be left out is there.
 std::shared_ptr<models::ModelConfig> small_config(const std::string& type, const std::string& rope) {
-  const std::map<std::string, std::string> sizes = {
-      {"seq_len", "64"},
-      {"max_length", "64"},
-      {"max_source_positions", "50"},
-      {"num_mel_bins", "8"},
-      {"d_model", "16"},
-      {"encoder_attention_heads", "4"},
-      {"decoder_attention_heads", "4"},
-      {"hidden_dim", "32"},
-      {"intermediate_dim", "48"},
-      {"num_layers", "2"},
-      {"num_heads", "4"},
-      {"num_kv_heads", "2"},
-      {"head_dim", "8"},
-      {"rotary_dim", "4"},
-      {"sliding_window", "16"},
-      {"n_routed_experts", "4"},
-      {"num_experts_per_tok", "2"},
-      {"moe_intermediate_size", "16"},
-      {"shared_expert_intermediate_size", "16"},
-      {"mlp_only_layers", "[1]"},
-      {"no_rope_layers", "[1, 0]"},
-      {"clip_qkv", "8"},
-      {"softmax_scale", "0.5"},
-      {"final_logit_softcapping", "30"},
-      {"rotary_pct", "1"},
-      {"rope.mscale", "1"},
-      {"rope.mscale_all_dim", "1"},
-      {"rope.attention_factor", "1"},
-      {"rope.short_factor", "[1, 1, 1, 1]"},
-      {"rope.long_factor", "[2, 2, 2, 2]"},
-      {"rope.original_max_position_embeddings", rope == "dynamic" ? "64" : "32"}};
+  const std::map<std::string, std::string> sizes = {{"seq_len", "64"},
+                                                    {"max_length", "64"},
+                                                    {"max_source_positions", "50"},
+                                                    {"num_mel_bins", "8"},
+                                                    {"d_model", "16"},
+                                                    {"encoder_attention_heads", "4"},
+                                                    {"decoder_attention_heads", "4"},
+                                                    {"hidden_dim", "32"},
+                                                    {"intermediate_dim", "48"},
+                                                    {"num_layers", "2"},
+                                                    {"num_heads", "4"},
+                                                    {"num_kv_heads", "2"},
+                                                    {"head_dim", "8"},
+                                                    {"rotary_dim", "4"},
+                                                    {"sliding_window", "16"},
+                                                    {"n_routed_experts", "4"},
+                                                    {"num_experts_per_tok", "2"},
+                                                    {"moe_intermediate_size", "16"},
+                                                    {"shared_expert_intermediate_size", "16"},
+                                                    {"mlp_only_layers", "[1]"},
+                                                    {"no_rope_layers", "[1, 0]"},
+                                                    {"clip_qkv", "8"},
+                                                    {"softmax_scale", "0.5"},
+                                                    {"final_logit_softcapping", "30"},
+                                                    {"rotary_pct", "1"}};
+  const auto of_rope = numbers_of_rope(rope);
   run::LmConfig config;
   config.model.config = models::make_model_config(type);
   ConfigTree tree;
@@ -200,6 +205,8 @@ std::shared_ptr<models::ModelConfig> small_config(const std::string& type, const
     if (const auto found = sizes.find(row.key.substr(6)); found != sizes.end())
       tree.override_value(row.key, found->second);
     if (row.key == "model.rope.factor") tree.override_value("model.rope.type", rope);
+    if (const auto found = of_rope.find(row.key.substr(6)); found != of_rope.end())
+      tree.override_value(row.key, found->second);
   }
   for (const auto& problem : read_config(tree, config)) ADD_FAILURE() << problem.key << problem.message;
   return config.model.config;
