@@ -225,10 +225,6 @@ void refuse_groups_called_like_sets(Binder& b, const ByName<SourceConfig>& sets)
                               group, name));
 }
 
-}  // namespace
-
-namespace {
-
 // Keys of a single data set that say something, beside those of a mixture's.
 std::set<std::string> keys_of_a_single_set(const SourceConfig& single) {
   const auto tree_of = [](SourceConfig source) {
