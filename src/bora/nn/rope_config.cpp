@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "bora/base/error.h"
+#include "bora/base/keys_of_types.h"
 #include "bora/base/text.h"
 
 namespace bora::nn {
@@ -55,37 +56,26 @@ Json hf_scaling(const RopeConfig& c) {
   return s;
 }
 
-// A number that the formulas of these types alone have.
-struct NumberOfTypes {
-  std::string_view key, types;
-  bool is_default;
-};
-
 // In the words of who writes: a type forgotten beside its numbers would be the plain embedding.
 void refuse_numbers_of_others(Binder& b, const RopeConfig& c) {
   // Whoever writes the numbers of all types writes a record, where some stand for nothing.
   const bool is_record = b.present("factor") && b.present("low_freq_factor") && b.present("beta_fast");
   if (is_record || !b.sound({"type"})) return;
   const RopeConfig usual;
-  const NumberOfTypes all[] = {
-      {"factor", "linear, dynamic, llama3, yarn", c.factor == usual.factor},
-      {"low_freq_factor", "llama3", c.low_freq_factor == usual.low_freq_factor},
-      {"high_freq_factor", "llama3", c.high_freq_factor == usual.high_freq_factor},
-      {"beta_fast", "yarn", c.beta_fast == usual.beta_fast},
-      {"beta_slow", "yarn", c.beta_slow == usual.beta_slow},
-      {"truncate", "yarn", c.truncate == usual.truncate},
-      {"mscale", "yarn", !c.mscale},
-      {"mscale_all_dim", "yarn", !c.mscale_all_dim},
-      {"attention_factor", "yarn, longrope", !c.attention_factor},
-      {"short_factor", "longrope", c.short_factor.empty()},
-      {"long_factor", "longrope", c.long_factor.empty()},
-      {"original_max_position_embeddings", "dynamic, llama3, yarn, longrope",
-       c.original_max_position_embeddings == usual.original_max_position_embeddings}};
-  for (const auto& [key, types, is_default] : all) {
-    if (is_default || !b.present(key) || types.find(c.type) != types.npos) continue;
-    b.problem(key, fmt::format("has no effect with {0} = {1}, only with {2}; change {0}, or leave it out",
-                               b.path("type"), c.type, types));
-  }
+  const KeyOfTypes all[] = {{"factor", "linear, dynamic, llama3, yarn", c.factor == usual.factor},
+                            {"low_freq_factor", "llama3", c.low_freq_factor == usual.low_freq_factor},
+                            {"high_freq_factor", "llama3", c.high_freq_factor == usual.high_freq_factor},
+                            {"beta_fast", "yarn", c.beta_fast == usual.beta_fast},
+                            {"beta_slow", "yarn", c.beta_slow == usual.beta_slow},
+                            {"truncate", "yarn", c.truncate == usual.truncate},
+                            {"mscale", "yarn", !c.mscale},
+                            {"mscale_all_dim", "yarn", !c.mscale_all_dim},
+                            {"attention_factor", "yarn, longrope", !c.attention_factor},
+                            {"short_factor", "longrope", c.short_factor.empty()},
+                            {"long_factor", "longrope", c.long_factor.empty()},
+                            {"original_max_position_embeddings", "dynamic, llama3, yarn, longrope",
+                             c.original_max_position_embeddings == usual.original_max_position_embeddings}};
+  refuse_keys_of_other_types(b, c.type, all);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bora/base/keys_of_types.h"
 #include "bora/base/text.h"
 #include "bora/optim/common_keys.h"
 #include "bora/optim/schedule.h"
@@ -110,19 +111,12 @@ void bind_weight_decay(Binder& b, OptimizerConfig& c) {
   }
 }
 
-// A number that the formula of one shape alone has.
-struct NumberOfShape {
-  const char* key;
-  std::string_view type;
-  bool is_default;
-};
-
 void refuse_numbers_of_other_shapes(Binder& binder, const DecayShape& shape) {
   // Whoever writes the numbers of all shapes writes a record, where most stand for nothing.
   const bool is_record = binder.present("exponent") && binder.present("power") && binder.present("timescale");
   if (is_record || !binder.sound({"type"})) return;
   const DecayShape usual;
-  const NumberOfShape all[] = {
+  const KeyOfTypes all[] = {
       {"exponent", "cosine", shape.exponent == usual.exponent},
       {"power", "polynomial", shape.power == usual.power},
       {"timescale", "inv_sqrt", shape.timescale == usual.timescale},
@@ -131,12 +125,7 @@ void refuse_numbers_of_other_shapes(Binder& binder, const DecayShape& shape) {
       {"seq_length", "power", !shape.seq_length},
       {"a", "power", shape.a == usual.a},
       {"b", "power", shape.b == usual.b}};
-  for (const auto& [key, type, is_default] : all) {
-    if (is_default || !binder.present(key) || shape.type == type) continue;
-    binder.problem(key,
-                   fmt::format("has no effect with {0} = {1}, only with {2}; change {0}, or leave it out",
-                               binder.path("type"), shape.type, type));
-  }
+  refuse_keys_of_other_types(binder, shape.type, all);
 }
 
 }  // namespace
