@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/optim/config.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 
