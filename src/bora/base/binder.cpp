@@ -157,6 +157,10 @@ void Binder::ignored(std::string_view name, std::string_view why) {
 }
 
 bool Binder::present(std::string_view name) const { return reading() && state_.ask(name) != nullptr; }
+bool Binder::overridden(std::string_view name) const {
+  const Node* node = reading() ? state_.ask(name) : nullptr;
+  return node != nullptr && node->file && node->line == 0;
+}
 bool Binder::is_null(std::string_view name) const {
   const Node* node = reading() ? state_.ask(name) : nullptr;
   return node != nullptr && node->kind == Node::Kind::Null;

@@ -74,6 +74,7 @@ class Binder {
   // For values with several spellings (a bool or a policy, an int or a schedule), look first, then bind.
   // These look at the configuration that is read; otherwise nothing is present.
   bool present(std::string_view name) const;
+  bool overridden(std::string_view name) const;  ///< its value is of a --key=value, or within one
   bool is_null(std::string_view name) const;
   bool is_map(std::string_view name) const;
   bool is_list(std::string_view name) const;

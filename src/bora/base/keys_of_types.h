@@ -15,8 +15,8 @@ struct KeyOfTypes {
   bool is_default = true;  ///< its value
 };
 
-/// While a section is read: a problem for each key that was given, is not its default and is none of `type`'s. A record,
-/// which says all keys whatever the type, must not come here.
+/// While a section is read: a problem for each key that was given, is not its default and is none of `type`'s. A section
+/// in which all keys stand is a record, whose numbers of other types stand for nothing: there only overrides count.
 void refuse_keys_of_other_types(Binder& b, std::string_view type, std::span<const KeyOfTypes> keys);
 
 }  // namespace bora

@@ -58,9 +58,7 @@ Json hf_scaling(const RopeConfig& c) {
 
 // In the words of who writes: a type forgotten beside its numbers would be the plain embedding.
 void refuse_numbers_of_others(Binder& b, const RopeConfig& c) {
-  // Whoever writes the numbers of all types writes a record, where some stand for nothing.
-  const bool is_record = b.present("factor") && b.present("low_freq_factor") && b.present("beta_fast");
-  if (is_record || !b.sound({"type"})) return;
+  if (!b.sound({"type"})) return;
   const RopeConfig usual;
   const KeyOfTypes all[] = {{"factor", "linear, dynamic, llama3, yarn", c.factor == usual.factor},
                             {"low_freq_factor", "llama3", c.low_freq_factor == usual.low_freq_factor},

@@ -428,6 +428,11 @@ TEST(RopeConfig, RecordsOfOtherTypesNumbersAreRead) {
   tree.merge_text(write_config(model), "a.yaml");
   EXPECT_TRUE(read_config(tree, back).empty());
   EXPECT_EQ(back.rope.original_max_position_embeddings, 64);
+  tree.override_value("rope.beta_fast", "16");
+  const auto problems = read_config(tree, back);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].message,
+            "has no effect with rope.type = default, only with yarn; change rope.type, or leave it out");
 }
 
 TEST(RopeConfig, WritesWhatItReads) {

@@ -110,9 +110,7 @@ void bind_weight_decay(Binder& b, OptimizerConfig& c) {
 }
 
 void refuse_numbers_of_other_shapes(Binder& binder, const DecayShape& shape) {
-  // Whoever writes the numbers of all shapes writes a record, where most stand for nothing.
-  const bool is_record = binder.present("exponent") && binder.present("power") && binder.present("timescale");
-  if (is_record || !binder.sound({"type"})) return;
+  if (!binder.sound({"type"})) return;
   const DecayShape usual;
   const KeyOfTypes all[] = {
       {"exponent", "cosine", shape.exponent == usual.exponent},

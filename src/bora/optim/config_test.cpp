@@ -168,6 +168,8 @@ TEST(OptimizerConfig, NumbersOfOtherShapesAreRefused) {
   tree.merge_text(write_config(file), "my.yaml");
   EXPECT_TRUE(read_config(tree, file).empty());
   EXPECT_EQ(file.optimizer->lr_schedule.exponent, 2);
+  tree.override_value("optimizer.lr_schedule.exponent", "3");
+  EXPECT_EQ(read_config(tree, file).size(), 1u);
 }
 
 TEST(OptimizerConfig, ProblemsOfValues) {
