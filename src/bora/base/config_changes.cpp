@@ -37,6 +37,12 @@ std::string of(const std::map<std::string, std::string>& values, const std::stri
   return found == values.end() || found->second == "null" ? kNone : found->second;
 }
 
+ConfigTree tree_of(BindTarget values) {
+  ConfigTree tree;
+  tree.merge_text(write_config(values), "the values");
+  return tree;
+}
+
 }  // namespace
 
 std::vector<ConfigChange> config_changes(const ConfigTree& before, const ConfigTree& after) {
@@ -60,6 +66,10 @@ std::vector<ConfigChange> config_changes(const ConfigTree& before, const ConfigT
   for (const auto& [key, value] : old_values)
     if (!new_by_key.contains(key)) compare(key);
   return out;
+}
+
+std::vector<ConfigChange> config_changes(BindTarget before, BindTarget after) {
+  return config_changes(tree_of(before), tree_of(after));
 }
 
 std::string shown(const ConfigChange& change) {

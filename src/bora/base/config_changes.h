@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bora/base/config_tree.h"
+#include "bora/base/config.h"
 
 namespace bora {
 
@@ -17,6 +17,8 @@ struct ConfigChange {
 /// Every value that differs, in the order of `after`, then those that only `before` has. Maps are compared key
 /// by key, lists as a whole. Meant for resolved configurations (write_config): spellings count.
 std::vector<ConfigChange> config_changes(const ConfigTree& before, const ConfigTree& after);
+/// The same of two objects' values, as they are written.
+std::vector<ConfigChange> config_changes(BindTarget before, BindTarget after);
 
 /// "optimizer.learning_rate: 0.001 -> 0.003".
 std::string shown(const ConfigChange& change);

@@ -34,6 +34,23 @@ TEST(ConfigChanges, ValuesByKeyAndListsWhole) {
                           "data.configs.one.urls: [a] -> [a, b]", "data.configs.two: {} -> none"));
 }
 
+struct Rates {
+  double learning = 0.5, decay = 0;
+  void bind(Binder& b) {
+    b.field("learning", learning, kPositive);
+    b.field("decay", decay, kNonNegative);
+  }
+};
+
+TEST(ConfigChanges, ObjectsAreComparedAsTheyAreWritten) {
+  Rates before, after;
+  EXPECT_THAT(config_changes(before, after), IsEmpty());
+  after.decay = 0.1;
+  const auto changes = config_changes(before, after);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(shown(changes[0]), "decay: 0 -> 0.1");
+}
+
 TEST(ConfigChanges, WhatFillsAnEmptyMapIsTheDifference) {
   EXPECT_THAT(changes("a: {}\nb: []", "a: {c: 1}\nb: {d: 2}"),
               ElementsAre("a.c: none -> 1", "b.d: none -> 2"));

@@ -149,15 +149,9 @@ run::LoadedConfig config_of(const std::string& path, run::WrongConfig wrong = ru
   return run::load_config({exists(record) ? record : path}, {}, wrong);
 }
 
-ConfigTree resolved(const std::string& path) {
-  auto config = config_of(path).config;
-  ConfigTree tree;
-  tree.merge_text(write_config(config), path);
-  return tree;
-}
-
 int diff(const std::string& a, const std::string& b) {
-  const auto changes = config_changes(resolved(a), resolved(b));
+  run::LmConfig before = config_of(a).config, after = config_of(b).config;
+  const auto changes = config_changes(before, after);
   for (const auto& change : changes) fmt::print("{}\n", shown(change));
   return changes.empty() ? 0 : 1;
 }

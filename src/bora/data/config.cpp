@@ -226,14 +226,10 @@ void refuse_groups_called_like_sets(Binder& b, const ByName<SourceConfig>& sets)
 }
 
 // Keys of a single data set that say something, beside those of a mixture's.
-std::set<std::string> keys_of_a_single_set(const SourceConfig& single) {
-  const auto tree_of = [](SourceConfig source) {
-    ConfigTree tree;
-    tree.merge_text(write_config(source), "the data set");
-    return tree;
-  };
+std::set<std::string> keys_of_a_single_set(SourceConfig single) {
+  SourceConfig nothing;
   std::set<std::string> out;
-  for (const auto& change : config_changes(tree_of({}), tree_of(single)))
+  for (const auto& change : config_changes(nothing, single))
     out.insert(change.key.substr(0, change.key.find('.')));
   return out;
 }

@@ -76,14 +76,10 @@ std::string find_model(std::string& from) {
 }
 
 // Keys of the block that say something else than the model that counts.
-std::vector<std::string> without_effect(const LoadedConfig& loaded, const LmConfig& given) {
-  const auto tree_of = [](LmConfig config) {
-    ConfigTree tree;
-    tree.merge_text(write_config(config), "the configuration");
-    return tree;
-  };
+std::vector<std::string> without_effect(const LoadedConfig& loaded, LmConfig given) {
+  LmConfig taken = loaded.config;
   std::vector<std::string> out;
-  for (const auto& [key, ours, theirs] : config_changes(tree_of(given), tree_of(loaded.config)))
+  for (const auto& [key, ours, theirs] : config_changes(given, taken))
     if (key.starts_with("model.") && loaded.tree.has(key))
       out.push_back(
           fmt::format("{} ({}): {} has no effect; with use_hf_model_config the model is that of "
