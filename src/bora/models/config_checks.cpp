@@ -136,4 +136,22 @@ std::string renamed(std::string_view path,
   return out;
 }
 
+void require_agreement(std::string_view key, const Json& value, std::string_view other, const Json& its,
+                       std::string_view name) {
+  if (value.is_null() || its.is_null() || value == its) return;
+  fail(ErrorKind::Corruption, "{}: {} is {} and {} is {}, which must be the same; remove one of the two",
+       name, key, value.dump(), other, its.dump());
+}
+
+Json under_first_names(Json json, const KeyNames& first_and_second, std::string_view name) {
+  for (const auto& [first, second] : first_and_second) {
+    const Json other = json.value(std::string(second), Json());
+    Json& value = json[std::string(first)];
+    require_agreement(second, other, first, value, name);
+    if (value.is_null()) value = other;
+    if (value.is_null()) json.erase(std::string(first));
+  }
+  return json;
+}
+
 }  // namespace bora::models

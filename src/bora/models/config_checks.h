@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bora/base/config.h"
+#include "bora/base/json.h"
 #include "bora/nn/remat_policy.h"
 
 namespace bora::models {
@@ -50,6 +51,26 @@ void require_values(Config config, const KeyNames& keys, std::string_view name) 
   Config fresh;
   require_none(value_problems(config, fresh, keys), name);
 }
+
+/// A config.json with what transformers takes for the keys that it leaves out: hf_defaults() of a family's Config,
+/// which names those alone whose default is another one there.
+template <class Config>
+Json with_hf_defaults(Json json) {
+  if constexpr (requires { Config::hf_defaults(); }) {
+    auto whole = Config::hf_defaults();
+    whole.update(json);
+    return whole;
+  } else {
+    return json;
+  }
+}
+
+/// A config.json of a type for which transformers takes some keys under a second name, too: each under its first.
+/// Corruption where one has both and they differ.
+Json under_first_names(Json json, const KeyNames& first_and_second, std::string_view name);
+/// A config.json that says one thing under two keys, and not the same: Corruption. Null agrees with everything.
+void require_agreement(std::string_view key, const Json& value, std::string_view other, const Json& its,
+                       std::string_view name);
 
 /// Levanter's keys that choose among accelerator kernels.
 void ignore_accelerator_keys(Binder& b);

@@ -121,11 +121,4 @@ void require_whole_turns(const Json& json, std::string_view name) {
       require_fixed(*rope, {{kPart, 1}}, fmt::format("{}: {}", name, key));
 }
 
-void require_agreement(std::string_view key, const Json& value, std::string_view other, const Json& its,
-                       std::string_view name) {
-  if (value.is_null() || its.is_null() || value == its) return;
-  fail(ErrorKind::Corruption, "{}: {} is {} and {} is {}, which must be the same; remove one of the two",
-       name, key, value.dump(), other, its.dump());
-}
-
 }  // namespace bora::models

@@ -48,16 +48,15 @@ struct DecoderConfig {
 void require_fixed(const Json& json, const Json& fixed, std::string_view name);
 /// Heads of which only a part turns with the position, in a type whose heads turn as a whole: Unsupported.
 void require_whole_turns(const Json& json, std::string_view name);
-/// A config.json that says one thing under two keys, and not the same: Corruption. Null agrees with everything.
-void require_agreement(std::string_view key, const Json& value, std::string_view other, const Json& its,
-                       std::string_view name);
 /// What config.json calls the keys of a DecoderConfig and its rope.
 const KeyNames& decoder_hf_names();
 
 /// A family's Config from config.json, where keys that are the family's own have the same names. What is
-/// absent keeps the value of `config`, or follows from other keys. Corruption with every problem.
+/// absent is of hf_defaults(), keeps its default, or follows from other keys. Corruption with every problem.
 template <class Config>
-Config config_from_hf(const Json& json, std::string_view name, Config config = Config()) {
+Config config_from_hf(Json json, std::string_view name) {
+  Config config;
+  json = with_hf_defaults<Config>(std::move(json));
   require_none(read_json(json, config, decoder_hf_names()), name);
   config.rope = nn::RopeConfig::from_hf(json, name);
   config.seq_len = config.rope.longest(config.seq_len);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace bora::models {
 
 void ExpertConfig::bind_experts(Binder& b) {
@@ -35,12 +37,9 @@ KeyNames ExpertConfig::expert_hf_names(std::string_view experts) {
   return names;
 }
 
-void ExpertConfig::complete(Json& json, std::string_view experts, std::string_view name) {
-  const Json newer = json.value("num_local_experts", Json());
-  Json& count = json[std::string(experts)];
-  require_agreement("num_local_experts", newer, experts, count, name);
-  if (count.is_null()) count = newer;
-  if (count.is_null()) json.erase(std::string(experts));
+Json ExpertConfig::with_count(Json json, std::string_view experts, std::string_view name) {
+  const auto* other = experts == "num_experts" ? "num_local_experts" : "num_experts";
+  return under_first_names(std::move(json), {{experts, other}}, name);
 }
 
 }  // namespace bora::models

@@ -43,10 +43,10 @@ struct ExpertConfig : DecoderConfig {
   void bind_experts(Binder& b);
   /// The keys above alone.
   void bind_mixture(Binder& b);
-  /// From config.json, where the number of experts is `experts`, or num_local_experts as newer files of every
-  /// family spell it: with no router loss but Hugging Face's.
+  /// From config.json, where the number of experts is `experts`, of num_experts and num_local_experts, or the other one:
+  /// with no router loss but Hugging Face's.
   template <class Config>
-  static Config experts_from_hf(Json json, std::string_view name, std::string_view experts, Config config);
+  static Config experts_from_hf(Json json, std::string_view name, std::string_view experts);
   /// And back, in both spellings.
   template <class Config>
   static Json experts_to_hf(Config config, std::string_view architecture, std::string_view experts,
@@ -55,13 +55,13 @@ struct ExpertConfig : DecoderConfig {
  private:
   /// `experts` must live as long as the names.
   static KeyNames expert_hf_names(std::string_view experts);
-  static void complete(Json& json, std::string_view experts, std::string_view name);
+  static Json with_count(Json json, std::string_view experts, std::string_view name);
 };
 
 template <class Config>
-Config ExpertConfig::experts_from_hf(Json json, std::string_view name, std::string_view experts,
-                                     Config config) {
-  complete(json, experts, name);
+Config ExpertConfig::experts_from_hf(Json json, std::string_view name, std::string_view experts) {
+  Config config;
+  json = with_count(with_hf_defaults<Config>(std::move(json)), experts, name);
   config.lbl_coef.reset();
   config.rzl_coef.reset();
   const auto names = expert_hf_names(experts);

@@ -39,6 +39,13 @@ struct Config : models::DecoderConfig {
             {"tie_word_embeddings", true},
             {"use_bidirectional_attention", false}};
   }
+  static Json hf_defaults() {
+    return {{"hidden_size", 3072},
+            {"intermediate_size", 24576},
+            {"num_hidden_layers", 28},
+            {"num_attention_heads", 16},
+            {"num_key_value_heads", 16}};
+  }
   static Config from_hf(Json json, std::string_view name) {
     // The first published files name the exact gelu, though the weights were trained with that of tanh.
     if (json.value("hidden_act", Json()) == "gelu") json.erase("hidden_act");

@@ -54,6 +54,7 @@ struct Config : models::DecoderConfig {
       fixed["layer_types"].push_back(window(i) > 0 ? "sliding_attention" : "full_attention");
     return fixed;
   }
+  static Json hf_defaults() { return {{"query_pre_attn_scalar", 256}}; }
   static Config from_hf(const Json& json, std::string_view name) {
     return models::without_usual_types(models::config_from_hf<Config>(json, name));
   }

@@ -60,6 +60,11 @@ struct Config : models::DecoderConfig {
             {"use_bidirectional_attention", false},
             {"attn_logit_softcapping", nullptr}};
   }
+  static Json hf_defaults() {
+    return {{"hidden_size", 2304},         {"intermediate_size", 9216},         {"num_attention_heads", 8},
+            {"num_key_value_heads", 4},    {"max_position_embeddings", 131072}, {"sliding_window", 4096},
+            {"query_pre_attn_scalar", 256}};
+  }
   static Config from_hf(const Json& json, std::string_view name) {
     auto config = models::config_from_hf<Config>(nn::rope_of_layers(json, "full_attention", name, 1e6), name);
     if (nn::rope_by_layers(json)) {

@@ -5,6 +5,7 @@
 #include "bora/models/gpt2_config.h"
 
 #include "bora/models/config_checks.h"
+#include "bora/models/gpt_config.h"
 
 namespace bora::gpt2 {
 
@@ -57,13 +58,14 @@ void Config::bind(Binder& b) {
   models::check_parameters(b, hidden_dim, num_layers, count<double>(*this, 0));
 }
 
-Config Config::from_hf(const Json& c, std::string_view name) {
+Config Config::from_hf(const Json& json, std::string_view name) {
+  const auto c = models::under_first_names(json, models::gpt2_names(), name);
   Config out;
   out.seq_len = json_get<std::int64_t>(c, "n_positions", name, 1024);
   out.hidden_dim = json_get<std::int64_t>(c, "n_embd", name, 768);
   out.num_layers = json_get<std::int64_t>(c, "n_layer", name, 12);
   out.num_heads = json_get<std::int64_t>(c, "n_head", name, 12);
-  auto inner = c.find("n_inner");
+  const auto inner = c.find("n_inner");
   if (inner != c.end() && !inner->is_null()) {
     const auto width = json_get<std::int64_t>(c, "n_inner", name);
     const bool possible = out.hidden_dim > 0 && width > 0 && kSize.allows(static_cast<double>(width));

@@ -18,6 +18,14 @@ void GptConfig::bind_gpt(Binder& b) {
   if (b.reading()) check_heads(b, hidden_dim, num_heads, num_heads, std::nullopt, /*rotary=*/false);
 }
 
+const KeyNames& gpt2_names() {
+  static const KeyNames names = {{"n_positions", "max_position_embeddings"},
+                                 {"n_embd", "hidden_size"},
+                                 {"n_layer", "num_hidden_layers"},
+                                 {"n_head", "num_attention_heads"}};
+  return names;
+}
+
 nn::ModelShape GptConfig::gpt_shape(std::string_view type, std::int64_t mlp, std::int64_t vocab_size,
                                     bool tied_head, double attention_dropout) const {
   return {.type = std::string(type),

@@ -28,10 +28,15 @@ struct GptConfig {
                            double attention_dropout) const;
 };
 
-/// A family's Config from config.json. What is absent keeps its default. Corruption with every problem.
+/// What GPT-2 and GPT-J call sizes in config.json, and what other families do: transformers takes both.
+const KeyNames& gpt2_names();
+
+/// A family's Config from config.json. What is absent is of hf_defaults(), or keeps its default. Corruption with every
+/// problem.
 template <class Config>
 Config gpt_from_hf(Json json, std::string_view name) {
   Config config;
+  json = with_hf_defaults<Config>(std::move(json));
   for (const char* key : {"activation_function", "hidden_act"})
     if (const auto found = json.find(key); found != json.end() && found->is_string())
       *found = plain_activation(found->get<std::string>());

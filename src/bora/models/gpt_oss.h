@@ -44,7 +44,7 @@ struct Config : models::ExpertConfig {
             {"swiglu_limit", 7.0}};
   }
   static Config from_hf(const Json& json, std::string_view name) {
-    return experts_from_hf(with_rope(json, name), name, "num_local_experts", Config());
+    return experts_from_hf<Config>(with_rope(json, name), name, "num_local_experts");
   }
   Json to_hf(std::int64_t vocab) const {
     auto json = experts_to_hf(*this, "GptOssForCausalLM", "num_local_experts", vocab);

@@ -56,7 +56,7 @@ struct Config : models::GptConfig {
   }
   Json hf_fixed() const { return {{"model_type", "gptj"}, {"tie_word_embeddings", false}}; }
   static Config from_hf(const Json& json, std::string_view name) {
-    return models::gpt_from_hf<Config>(json, name);
+    return models::gpt_from_hf<Config>(models::under_first_names(json, models::gpt2_names(), name), name);
   }
   Json to_hf(std::int64_t vocab) const { return models::gpt_to_hf(*this, "GPTJForCausalLM", vocab); }
   nn::ModelShape shape(std::int64_t vocab) const {

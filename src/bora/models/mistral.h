@@ -28,6 +28,7 @@ struct Config : models::DecoderConfig {
   }
 
   static Json hf_fixed() { return {{"model_type", "mistral"}, {"hidden_act", "silu"}}; }
+  static Json hf_defaults() { return {{"max_position_embeddings", 131072}}; }
   static Config from_hf(const Json& json, std::string_view name) {
     return models::config_from_hf<Config>(json, name);
   }

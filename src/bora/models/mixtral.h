@@ -27,14 +27,11 @@ struct Config : models::ExpertConfig {
   static Json hf_fixed() {
     return {{"model_type", "mixtral"}, {"hidden_act", "silu"}, {"router_jitter_noise", 0.0}};
   }
-  static Config from_hf(Json json, std::string_view name) {
-    Config config;
-    config.sliding_window.reset();
-    config.layer_norm_epsilon = 1e-5;
-    const auto rope = json.find("rope_parameters");
-    const bool nested = rope != json.end() && rope->is_object() && rope->contains("rope_theta");
-    if (!nested && !json.contains("rope_theta")) json["rope_theta"] = 1e6;
-    return experts_from_hf(json, name, "num_local_experts", config);
+  static Json hf_defaults() {
+    return {{"max_position_embeddings", 131072}, {"rms_norm_eps", 1e-5}, {"sliding_window", nullptr}};
+  }
+  static Config from_hf(const Json& json, std::string_view name) {
+    return experts_from_hf<Config>(nn::rope_of_layers(json, "", name, 1e6), name, "num_local_experts");
   }
   Json to_hf(std::int64_t vocab) const {
     return experts_to_hf(*this, "MixtralForCausalLM", "num_local_experts", vocab);

@@ -70,9 +70,14 @@ struct Config : models::GptConfig {
             {"attn_config.alibi", true},
             {"attn_config.alibi_bias_max", kBiasMax}};
   }
+  static Json hf_defaults() { return {{"d_model", 2048}, {"n_layers", 24}, {"n_heads", 16}}; }
   static Config from_hf(Json json, std::string_view name) {
     const auto inner = json.value("attn_config", Json::object());
     for (const auto& item : inner.items()) json["attn_config." + item.key()] = item.value();
+    json = models::under_first_names(
+        std::move(json),
+        {{"d_model", "hidden_size"}, {"n_layers", "num_hidden_layers"}, {"n_heads", "num_attention_heads"}},
+        name);
     return models::gpt_from_hf<Config>(json, name);
   }
   Json to_hf(std::int64_t vocab) const {

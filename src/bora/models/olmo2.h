@@ -27,10 +27,9 @@ struct Config : models::DecoderConfig {
   }
 
   static Json hf_fixed() { return {{"model_type", "olmo2"}, {"hidden_act", "silu"}}; }
+  static Json hf_defaults() { return {{"max_position_embeddings", 2048}, {"rms_norm_eps", 1e-5}}; }
   static Config from_hf(const Json& json, std::string_view name) {
-    Config config;
-    config.layer_norm_epsilon = 1e-5;
-    return models::config_from_hf(json, name, config);
+    return models::config_from_hf<Config>(json, name);
   }
   Json to_hf(std::int64_t vocab) const {
     auto json = models::config_to_hf(*this, "Olmo2ForCausalLM", vocab);

@@ -42,12 +42,11 @@ struct Config : models::DecoderConfig {
     local.theta = rope.theta;
     return local;
   }
+  static Json hf_defaults() { return {{"max_position_embeddings", 2048}, {"rms_norm_eps", 1e-5}}; }
   static Config from_hf(const Json& json, std::string_view name) {
-    Config config;
-    config.layer_norm_epsilon = 1e-5;
-    const auto full = nn::rope_of_layers(json, "full_attention", name);
-    config = models::config_from_hf(full, name, config);
-    const auto local = nn::rope_of_layers(json, "sliding_attention", name);
+    const auto full = nn::rope_of_layers(json, "full_attention", name, 500000);
+    const auto config = models::config_from_hf<Config>(full, name);
+    const auto local = nn::rope_of_layers(json, "sliding_attention", name, 500000);
     const bool nested = local.value("rope_parameters", Json()) != full.value("rope_parameters", Json());
     const auto rope = nested ? nn::RopeConfig::from_hf(local, name) : config.local_rope();
     const std::string type = "rope_parameters.sliding_attention.rope_type",

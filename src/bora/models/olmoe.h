@@ -32,10 +32,11 @@ struct Config : models::ExpertConfig {
   }
 
   static Json hf_fixed() { return {{"model_type", "olmoe"}, {"hidden_act", "silu"}}; }
+  static Json hf_defaults() {
+    return {{"intermediate_size", 2048}, {"num_key_value_heads", nullptr}, {"router_aux_loss_coef", 0.01}};
+  }
   static Config from_hf(const Json& json, std::string_view name) {
-    Config config;
-    config.router_aux_loss_coef = 0.01;
-    return experts_from_hf(json, name, "num_experts", config);
+    return experts_from_hf<Config>(json, name, "num_experts");
   }
   Json to_hf(std::int64_t vocab) const {
     return experts_to_hf(*this, "OlmoeForCausalLM", "num_experts", vocab);

@@ -45,10 +45,14 @@ struct Config : models::DecoderConfig {
       fixed["layer_types"].push_back(window(i) > 0 ? "sliding_attention" : "full_attention");
     return fixed;
   }
+  static Json hf_defaults() {
+    return {{"num_key_value_heads", 32},
+            {"intermediate_size", 22016},
+            {"max_position_embeddings", 32768},
+            {"rms_norm_eps", 1e-6}};
+  }
   static Config from_hf(const Json& json, std::string_view name) {
-    Config config;
-    config.layer_norm_epsilon = 1e-6;
-    return models::without_usual_types(models::config_from_hf(json, name, config));
+    return models::without_usual_types(models::config_from_hf<Config>(json, name));
   }
   Json to_hf(std::int64_t vocab) const { return models::config_to_hf(*this, "Qwen2ForCausalLM", vocab); }
   nn::ModelShape shape(std::int64_t vocab) const {

@@ -45,8 +45,7 @@ struct Config : models::ExpertConfig {
   }
 
   bool sparse(std::int64_t layer) const {
-    return (layer + 1) % decoder_sparse_step == 0 &&
-           std::find(mlp_only_layers.begin(), mlp_only_layers.end(), layer) == mlp_only_layers.end();
+    return (layer + 1) % decoder_sparse_step == 0 && std::ranges::count(mlp_only_layers, layer) == 0;
   }
   std::int64_t sparse_layers() const {
     std::int64_t n = 0;
@@ -56,8 +55,9 @@ struct Config : models::ExpertConfig {
   static Json hf_fixed() {
     return {{"model_type", "qwen2_moe"}, {"hidden_act", "silu"}, {"use_sliding_window", false}};
   }
+  static Json hf_defaults() { return {{"max_position_embeddings", 32768}}; }
   static Config from_hf(const Json& json, std::string_view name) {
-    return experts_from_hf(json, name, "num_experts", Config());
+    return experts_from_hf<Config>(json, name, "num_experts");
   }
   Json to_hf(std::int64_t vocab) const {
     return experts_to_hf(*this, "Qwen2MoeForCausalLM", "num_experts", vocab);

@@ -42,8 +42,7 @@ struct Config : models::ExpertConfig {
   }
 
   bool sparse(std::int64_t layer) const {
-    return (layer + 1) % decoder_sparse_step == 0 &&
-           std::find(mlp_only_layers.begin(), mlp_only_layers.end(), layer) == mlp_only_layers.end();
+    return (layer + 1) % decoder_sparse_step == 0 && std::ranges::count(mlp_only_layers, layer) == 0;
   }
   std::int64_t sparse_layers() const {
     std::int64_t n = 0;
@@ -53,10 +52,9 @@ struct Config : models::ExpertConfig {
   static Json hf_fixed() {
     return {{"model_type", "qwen3_moe"}, {"hidden_act", "silu"}, {"use_sliding_window", false}};
   }
+  static Json hf_defaults() { return {{"num_hidden_layers", 24}, {"norm_topk_prob", false}}; }
   static Config from_hf(const Json& json, std::string_view name) {
-    Config config;
-    config.norm_topk_prob = false;
-    return experts_from_hf(json, name, "num_experts", config);
+    return experts_from_hf<Config>(json, name, "num_experts");
   }
   Json to_hf(std::int64_t vocab) const {
     return experts_to_hf(*this, "Qwen3MoeForCausalLM", "num_experts", vocab);

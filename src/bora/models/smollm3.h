@@ -64,8 +64,10 @@ struct Config : models::DecoderConfig {
       fixed["layer_types"].push_back(window(i) > 0 ? "sliding_attention" : "full_attention");
     return fixed;
   }
+  static Json hf_defaults() { return {{"max_position_embeddings", 32768}}; }
   static Config from_hf(const Json& json, std::string_view name) {
-    return models::without_usual_types(models::config_from_hf<Config>(json, name));
+    return models::without_usual_types(
+        models::config_from_hf<Config>(nn::rope_of_layers(json, "", name, 2e6), name));
   }
   Json to_hf(std::int64_t vocab) const { return models::config_to_hf(*this, "SmolLM3ForCausalLM", vocab); }
   nn::ModelShape shape(std::int64_t vocab) const {

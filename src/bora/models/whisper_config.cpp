@@ -107,7 +107,12 @@ void Config::bind(Binder& b) {
   if (b.reading()) check(b, *this);
 }
 
-Config Config::from_hf(const Json& json, std::string_view name) {
+Config Config::from_hf(const Json& given, std::string_view name) {
+  const auto json = models::under_first_names(given,
+                                              {{"d_model", "hidden_size"},
+                                               {"encoder_layers", "num_hidden_layers"},
+                                               {"encoder_attention_heads", "num_attention_heads"}},
+                                              name);
   refuse_other(json, name);
   Config c;
   for (const auto& [key, size] : kSizes) c.*size = json_get(json, key, name, c.*size);
