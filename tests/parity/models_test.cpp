@@ -149,6 +149,21 @@ TEST(ModelParityOfAnUntiedGpt2, HasItsHead) {
   auto twice = forward(*load_model(from), ids, 1, 6, {}).at("logits").values;
   for (auto& value : twice) value *= 2;
   EXPECT_EQ(own, twice);
+  // Of a model that says that it has none, transformers 4 and 5 take different ones.
+  json["tie_word_embeddings"] = true;
+  write_atomically(to + "/config.json", json.dump());
+  try {
+    (void)load_model(to);
+    ADD_FAILURE() << "loaded";
+  } catch (const Error& e) {
+    EXPECT_THAT(
+        std::string(e.what()),
+        testing::HasSubstr(
+            "lm_head.weight in " + to +
+            "/model.safetensors has other values than transformer.wte.weight, though config.json says "
+            "that they are one (tie_word_embeddings)\nhint: tie_word_embeddings: false in config.json "
+            "takes both; without lm_head.weight in the file they are one"));
+  }
 }
 
 TEST_P(ModelParity, ReadsTheNewerConfigAndBareNames) {

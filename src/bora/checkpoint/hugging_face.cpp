@@ -3,6 +3,7 @@
 #include "bora/checkpoint/hugging_face.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <set>
@@ -31,6 +32,9 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return "[" + join(parts) + "]";
 }
 
+constexpr std::array<std::string_view, 3> kHeads = {"lm_head.weight", "proj_out.weight",
+                                                    "language_model.lm_head.weight"};
+
 // Buffers of the reference implementations, and heads and other names that repeat an embedding.
 bool is_buffer(std::string_view name) {
   for (const std::string_view again :
@@ -38,8 +42,8 @@ bool is_buffer(std::string_view name) {
     if (name == again || name == "backpack." + std::string(again)) return true;
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
-         name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight" || name == "proj_out.weight" ||
-         name == "language_model.lm_head.weight";
+         name.ends_with("rotary_emb.inv_freq") ||
+         std::find(kHeads.begin(), kHeads.end(), name) != kHeads.end();
 }
 
 // What a model of text and images has beside its model of text.
@@ -207,6 +211,29 @@ void require_fit(const Differences& differences) {
       differences.text());
 }
 
+// A head that is stored though config.json ties it is the embedding once more: transformers 4 takes the embedding for it,
+// transformers 5 the head.
+void require_tied(const StoredTensors& model, std::span<const HfParameter> parameters) {
+  std::set<std::string> used;
+  std::string embedding;
+  for (const auto& p : parameters) {
+    used.insert(stored_name(model, p.name));
+    if (p.parameter.role == core::Role::embedding && has_vocabulary_rows(p))
+      embedding = stored_name(model, p.name);
+  }
+  for (const auto& head : kHeads) {
+    const auto found = model.find(head);
+    if (!found || embedding.empty() || used.contains(std::string(head))) continue;
+    if (found->shape == model.find(embedding)->shape && model.floats(head) == model.floats(embedding))
+      continue;
+    fail(
+        ErrorKind::Corruption,
+        "{} in {} has other values than {}, though config.json says that they are one (tie_word_embeddings)\nhint: "
+        "tie_word_embeddings: false in config.json takes both; without {} in the file they are one",
+        head, found->file, embedding, head);
+  }
+}
+
 // Calls load for each parameter with the name that the file has for it.
 void load_each(const std::string& directory, std::span<const HfParameter> parameters,
                std::optional<std::int64_t> stored_vocab,
@@ -216,6 +243,7 @@ void load_each(const std::string& directory, std::span<const HfParameter> parame
     const auto model = open_stored_tensors(directory);
     const auto parts = parts_of(parameters, stored_vocab);
     require_fit(compare(*model, parameters, parts));
+    require_tied(*model, parameters);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const auto stored = stored_name(*model, parameters[i].name);
       load(*model, parameters[i], parts[i], stored);

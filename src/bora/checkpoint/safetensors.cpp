@@ -118,8 +118,8 @@ std::vector<float> SafetensorsFile::floats(std::string_view name) const {
 SafetensorsModel::SafetensorsModel(const std::string& path) : path_(path) {
   const auto info = bora::files().info(path);
   if (info && info->is_directory) {
-    path_ = path_join(path, "model.safetensors.index.json");
-    if (!exists(path_)) path_ = path_join(path, "model.safetensors");
+    path_ = path_join(path, "model.safetensors");  // which transformers, too, takes before an index
+    if (!exists(path_)) path_ = path_join(path, "model.safetensors.index.json");
     if (!exists(path_)) {
       fail(ErrorKind::NotFound, "{}: holds neither model.safetensors nor model.safetensors.index.json", path);
     }

@@ -51,7 +51,7 @@ class SafetensorsFile {
 };
 
 /// A model in one file or several: `X.safetensors`, `X.safetensors.index.json`, or a directory that holds
-/// model.safetensors.index.json or model.safetensors.
+/// model.safetensors or, else, model.safetensors.index.json.
 class SafetensorsModel : public StoredTensors {
  public:
   /// Shards named by an index must be plain file names beside it: anything that could reach elsewhere is

@@ -317,6 +317,8 @@ TEST(ShardedSafetensors, SplitsByBudgetAndReadsBack) {
     EXPECT_EQ(error_of([&] { model.floats("f"); }).find(folder / "model.safetensors.index.json: no tensor f"),
               0u);
   }
+  write_safetensors(folder / "model.safetensors", {tensors.front()});
+  EXPECT_THAT(SafetensorsModel(folder.path()).names(), ElementsAre("e")) << "as in transformers";
 }
 
 TEST(ShardedSafetensors, RefusesNamesThatReachElsewhere) {

@@ -136,6 +136,15 @@ std::string renamed(std::string_view path,
   return out;
 }
 
+void require_fixed(const Json& json, const Json& fixed, std::string_view name) {
+  for (const auto& item : fixed.items()) {
+    const auto found = json.find(item.key());
+    if (found == json.end() || found->is_null() || *found == item.value()) continue;
+    fail(ErrorKind::Unsupported, "{}: {} is {}; in models of this type it must be {}", name, item.key(),
+         found->dump(), item.value().dump());
+  }
+}
+
 void require_agreement(std::string_view key, const Json& value, std::string_view other, const Json& its,
                        std::string_view name) {
   if (value.is_null() || its.is_null() || value == its) return;

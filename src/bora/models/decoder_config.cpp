@@ -104,15 +104,6 @@ nn::ModelShape DecoderConfig::decoder_shape(std::string_view type, std::int64_t 
           .drops_attention = attention_dropout > 0};
 }
 
-void require_fixed(const Json& json, const Json& fixed, std::string_view name) {
-  for (const auto& item : fixed.items()) {
-    const auto found = json.find(item.key());
-    if (found == json.end() || found->is_null() || *found == item.value()) continue;
-    fail(ErrorKind::Unsupported, "{}: {} is {}; in models of this type it must be {}", name, item.key(),
-         found->dump(), item.value().dump());
-  }
-}
-
 void require_whole_turns(const Json& json, std::string_view name) {
   constexpr const char* kPart = "partial_rotary_factor";
   require_fixed(json, {{kPart, 1}}, name);

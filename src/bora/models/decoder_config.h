@@ -43,9 +43,6 @@ struct DecoderConfig {
   DecoderConfig() = default;
 };
 
-/// What a config.json says otherwise than `fixed`, in which models of a type have no choice: Unsupported.
-/// Absent and null keys pass.
-void require_fixed(const Json& json, const Json& fixed, std::string_view name);
 /// Heads of which only a part turns with the position, in a type whose heads turn as a whole: Unsupported.
 void require_whole_turns(const Json& json, std::string_view name);
 /// What config.json calls the keys of a DecoderConfig and its rope.

@@ -69,9 +69,22 @@ TEST(HfDefaults, OfNumbersWithoutASize) {
   EXPECT_EQ(gemma2::Config::from_hf(narrow, "config.json").query_pre_attn_scalar, 256);
   EXPECT_EQ(gemma3::Config::from_hf(narrow, "config.json").query_pre_attn_scalar, 256);
   EXPECT_EQ(gemma3::Config::from_hf(narrow, "config.json").sliding_window, 4096);
-  const auto qwen = qwen3::Config::from_hf({{"hidden_size", 256}, {"num_key_value_heads", nullptr}}, "config.json");
+  const auto qwen =
+      qwen3::Config::from_hf({{"hidden_size", 256}, {"num_key_value_heads", nullptr}}, "config.json");
   EXPECT_EQ(qwen.head_dim, 128) << "whatever the width";
   EXPECT_EQ(qwen.num_kv_heads, 32) << "as many as heads where it is null";
+}
+
+TEST(HfDefaults, AttentionThatSeesWhatComesIsRefused) {
+  Json json = {{"model_type", "qwen3"}, {"is_causal", true}};
+  EXPECT_THAT(sizes(json), HasSubstr("32 layers"));
+  json["is_causal"] = false;
+  try {
+    (void)sizes(json);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "config.json: is_causal is false; in models of this type it must be true");
+  }
 }
 
 TEST(HfDefaults, SecondNamesAreRead) {
@@ -88,8 +101,9 @@ TEST(HfDefaults, SecondNamesAreRead) {
     (void)sizes(both);
     ADD_FAILURE();
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(),
-                 "config.json: num_attention_heads is 2 and n_head is 4, which must be the same; remove one of the two");
+    EXPECT_STREQ(
+        e.what(),
+        "config.json: num_attention_heads is 2 and n_head is 4, which must be the same; remove one of the two");
   }
   const Json experts = {{"model_type", "mixtral"}, {"num_experts", 4}};
   EXPECT_EQ(model_config_from_hf(experts, "config.json")->parameter_count(100),

@@ -24,7 +24,10 @@ std::unique_ptr<ModelConfig> model_config_from_hf(const Json& config, std::strin
   std::vector<std::string> known;
   for (const auto& each : model_types().names()) {
     const auto* found = model_types().find(each);
-    if (found->hf_type == type) return found->from_hf(config, name);
+    if (found->hf_type == type) {
+      require_fixed(config, {{"is_causal", true}}, name);
+      return found->from_hf(config, name);
+    }
     known.push_back(found->hf_type);
   }
   fail(ErrorKind::Unsupported,

@@ -127,8 +127,9 @@ class Model {
     }
     if (!exists(path_join(there, "config.json"))) return false;
     if (wanted == HubFiles::Model) return true;
+    if (exists(path_join(there, std::string(kSingle)))) return true;
     const auto index = path_join(there, std::string(kIndex));
-    if (!exists(index)) return exists(path_join(there, std::string(kSingle)));
+    if (!exists(index)) return false;
     const auto shards = shards_of(index);
     return std::all_of(shards.begin(), shards.end(),
                        [&](const auto& shard) { return exists(path_join(there, shard)); });
@@ -184,11 +185,11 @@ class Model {
          cache_.repo().id, cache_.repo().revision, kSingle, kIndex, found.empty() ? "no weights" : found);
   }
 
-  // An index is fetched, for what it names.
+  // As transformers: the single file before the index, which is fetched for what it names.
   void add_weights(const HubListing& listing, std::vector<std::string>& names) {
-    const std::string index(kIndex);
-    if (!listing.files.contains(index)) {
-      names.emplace_back(kSingle);
+    const std::string index(kIndex), single(kSingle);
+    if (listing.files.contains(single)) {
+      names.push_back(single);
       return;
     }
     cache_.fetch(listing, {index});

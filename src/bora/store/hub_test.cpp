@@ -82,14 +82,20 @@ TEST(Hub, ShardsAreThoseOfTheIndex) {
   const auto there = hub.fetch(HubFiles::Weights);
   EXPECT_EQ(read_text(path_join(there, "model-00002-of-00002.safetensors")), "two");
   EXPECT_FALSE(exists(path_join(there, "consolidated.safetensors")));
+  Hub both;
+  both.files["model.safetensors.index.json"] = hub.files["model.safetensors.index.json"];
+  EXPECT_FALSE(exists(path_join(both.fetch(HubFiles::Weights), "model.safetensors.index.json")))
+      << "transformers takes the single file, too";
 }
 
 TEST(Hub, IndicesMayNotLeadElsewhere) {
   Hub hub;
+  hub.files.erase("model.safetensors");
   hub.files["model.safetensors.index.json"] = R"({"weight_map": {"a": "../../../secret"}})";
   EXPECT_THAT(hub.refusal(HubFiles::Weights),
               HasSubstr("a is said to be in \"../../../secret\", which is no file"));
   Hub other;
+  other.files.erase("model.safetensors");
   other.files["model.safetensors.index.json"] = R"({"weight_map": {"a": "gone.safetensors"}})";
   EXPECT_THAT(other.refusal(HubFiles::Weights), HasSubstr("names gone.safetensors, which revision"));
 }
