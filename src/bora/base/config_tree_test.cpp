@@ -181,6 +181,23 @@ TEST(ConfigTree, Depth) {
   EXPECT_EQ(parse_error(std::string(100000, '{')), "my.yaml:1: nested deeper than 64 levels");
 }
 
+TEST(ConfigTree, QuotedLineBreaksAreFoldedAsYamlSays) {
+  const auto value = [](const std::string& quoted) {
+    ConfigTree tree;
+    tree.merge_text("a: " + quoted + "\nb: 1\n", "my.yaml");
+    return tree.scalar("a").value_or("none");
+  };
+  EXPECT_EQ(value("'\n\n  '"), "\n") << "as PyYAML writes one";
+  EXPECT_EQ(value("\"\n\n\n  \""), "\n\n");
+  EXPECT_EQ(value("'\n  '"), " ");
+  EXPECT_EQ(value("'  '"), "  ");
+  EXPECT_EQ(value("''"), "");
+  EXPECT_EQ(value("\"\\\n  \""), "") << "a break that is escaped is none";
+  EXPECT_EQ(value("\"x\n\n  \""), "x\n");
+  EXPECT_EQ(value("\"\n\n  x\""), "\nx");
+  EXPECT_EQ(value("\"\\n\""), "\n");
+}
+
 TEST(ConfigTree, SyntaxErrors) {
   const auto hint = std::string(kSyntaxHint);
   EXPECT_EQ(parse_error("a: 1\nb: [1, 2\nc: 3\n"),

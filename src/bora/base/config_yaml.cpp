@@ -73,6 +73,14 @@ bool is_name(std::string_view key) {
          });
 }
 
+// A quoted text of blanks and line breaks alone, of which yaml-cpp makes nothing: one break is a space, of several the first
+// is none (YAML 1.2, 6.5). Texts that end a line by a backslash have one.
+std::string folded_blank(std::string_view quoted) {
+  const auto breaks = std::count(quoted.begin(), quoted.end(), '\n');
+  if (breaks == 0 || quoted.find_first_not_of(" \t\r\n") != quoted.npos) return "";
+  return breaks == 1 ? " " : std::string(static_cast<std::size_t>(breaks - 1), '\n');
+}
+
 // The byte order mark, which yaml-cpp does not count.
 std::string_view without_mark(std::string_view text) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
@@ -113,7 +121,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     // yaml-cpp turns these two into single bytes, not UTF-8.
     if (invalid_utf8(value)) stop(mark, "the escapes \\N and \\_ are not supported; write the character");
-    if (tag == "!") check_closed(mark);
+    const auto quoted = tag == "!" ? between_quotes(mark) : std::string_view();
     if (expects_key()) return take_key(mark, value, tag != "!");
     if (tag == "!include") return add(include(mark, value), mark, anchor);
     check_tag(mark, tag);
@@ -122,7 +130,7 @@ class TreeBuilder : public YAML::EventHandler {
     const bool is_null = value == "~" || value == "null" || value == "Null" || value == "NULL";
     if (!is_string && is_null) return add(make(Node::Kind::Null, mark), mark, anchor);
     Node node = make(Node::Kind::Scalar, mark);
-    node.text = value;
+    node.text = value.empty() ? folded_blank(quoted) : value;
     node.is_string = is_string;
     add(std::move(node), mark, anchor);
   }
@@ -226,19 +234,20 @@ class TreeBuilder : public YAML::EventHandler {
   }
   [[noreturn]] void bad_key(const YAML::Mark& mark) const { throw BadKey{place(mark)}; }
 
-  // Where the text ends inside of quotation marks, yaml-cpp takes all of it for the value.
-  void check_closed(const YAML::Mark& mark) const {
-    if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= text_.size()) return;
+  // As the file has it. Where the text ends inside of quotation marks, yaml-cpp takes all of it for the value.
+  std::string_view between_quotes(const YAML::Mark& mark) const {
+    if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= text_.size()) return {};
     const auto rest = text_.substr(static_cast<std::size_t>(mark.pos));
     // An anchor may stand before it.
     const auto begin = rest.front() == '&' ? rest.find_first_of("\"'") : 0;
     const char quote = begin < rest.size() ? rest[begin] : '\0';
-    if (quote != '"' && quote != '\'') return;
+    if (quote != '"' && quote != '\'') return {};
     for (std::size_t i = begin + 1; i < rest.size(); ++i) {
       if (quote == '"' && rest[i] == '\\') {
         ++i;
       } else if (rest[i] == quote) {
-        if (quote == '"' || i + 1 >= rest.size() || rest[i + 1] != quote) return;
+        if (quote == '"' || i + 1 >= rest.size() || rest[i + 1] != quote)
+          return rest.substr(begin + 1, i - begin - 1);
         ++i;
       }
     }
