@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -44,13 +45,23 @@ void require_finite(std::span<const float> logits, std::int64_t tokens) {
        tokens, tokens == 1 ? "" : "s", at - logits.begin(), std::isnan(*at) ? "nan" : "infinite");
 }
 
+// Texts of different prompts, too, draw from different random numbers.
+Key key_of(const Request& request) {
+  const auto prompt = std::as_bytes(std::span(request.prompt));
+  const auto key = Key::from_seed(request.options.seed)
+                       .fold("generate")
+                       .fold(std::string_view(reinterpret_cast<const char*>(prompt.data()), prompt.size()));
+  return request.options.sample == 0 ? key : key.fold("sample").fold(request.options.sample);
+}
+
 }  // namespace
 
 struct Engine::Text {
   Id id;
   Request request;
   OnToken on_token;
-  std::int64_t longest;   // prompt included
+  std::int64_t longest;  // prompt included
+  Key key = key_of(request);
   std::int64_t row = -1;  // of the cache, once there is one
   Ids unread;             // what the cache does not hold yet, in order
   bool grows = false;     // all but the last token is read: it belongs to the next pass over all rows
@@ -67,14 +78,12 @@ struct Engine::Text {
   bool reads_prompt() const { return !ended && !grows && out.ids.empty(); }
 
   std::int32_t choose(std::span<const float> logits) const {
-    auto key = Key::from_seed(request.options.seed).fold("generate");
-    if (request.options.sample != 0) key = key.fold("sample").fold(request.options.sample);
-    key = key.fold(out.ids.size());
+    const auto token_key = key.fold(out.ids.size());
     const auto& options = request.options.sampling;
-    if (!options.penalizes()) return sample(logits, options, key);
+    if (!options.penalizes()) return sample(logits, options, token_key);
     std::vector<float> changed(logits.begin(), logits.end());
     penalize(changed, options, request.prompt, out.ids);
-    return sample(changed, options, key);
+    return sample(changed, options, token_key);
   }
 };
 

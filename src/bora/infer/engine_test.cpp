@@ -75,7 +75,7 @@ struct Toy {
   Json hf_config() const { return {}; }
 };
 
-std::unique_ptr<nn::LanguageModel> long_model(bool window) {
+std::unique_ptr<nn::LanguageModel> long_model(bool window, double head_std = 0.2) {
   const auto key = Key::from_seed(5);
   const auto layer = [&](std::string_view name, std::int64_t sees) {
     const auto own = key.fold(name);
@@ -94,7 +94,7 @@ std::unique_ptr<nn::LanguageModel> long_model(bool window) {
     return nn::Embedding<Vocab, Embed>::init(Dim<Vocab>{kVocab}, Dim<Embed>{kEmbed}, key.fold(name), std);
   };
   return nn::erase_type(
-      Toy{table("embed", 1), table("head", 0.2), layer("first", 0), layer("second", window ? 100 : 0)});
+      Toy{table("embed", 1), table("head", head_std), layer("first", 0), layer("second", window ? 100 : 0)});
 }
 
 // Random lengths, options and neighbours; every fifth has the prompt of the one before it.
@@ -145,6 +145,19 @@ std::vector<Seen> together(const nn::LanguageModel& model, const std::vector<Req
   }
   EXPECT_EQ(engine.cache().pages(), 0);
   return out;
+}
+
+// All tokens are equally probable: what is drawn says what the random numbers are.
+TEST(Engine, EachPromptDrawsFromRandomNumbersOfItsOwn) {
+  const auto model = long_model(false, 0);
+  std::vector<Request> requests;
+  for (std::int32_t i = 0; i < 200; ++i)
+    requests.push_back({{i % 50, i / 50}, {.max_new_tokens = 1, .seed = 3, .sampling = {.temperature = 1}}});
+  std::map<std::int32_t, int> drawn;
+  for (const auto& seen : together(*model, requests, {.rows = 64}, 64)) ++drawn[seen.ids.front()];
+  EXPECT_GT(drawn.size(), 50u) << "of 60";
+  EXPECT_EQ(together(*model, {requests[7]}, {.rows = 1}, 1).front().ids,
+            together(*model, {requests[7]}, {.rows = 1}, 1).front().ids);
 }
 
 TEST(Engine, Gives64RequestsTheBitsThatEachGetsAlone) {

@@ -13,7 +13,7 @@ namespace bora::infer {
 struct GenerateOptions {
   std::int64_t max_new_tokens = 100;
   std::vector<std::int32_t> stop_ids;  ///< generation ends before any of these tokens (ends of text)
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;              ///< a text's random numbers follow from it, the prompt and `sample`
   /// Of several texts for one prompt and seed: each draws from random numbers of its own.
   std::uint64_t sample = 0;
   SamplingOptions sampling;
