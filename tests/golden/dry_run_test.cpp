@@ -71,7 +71,8 @@ TEST(DryRun, TellsAllAndWritesNothing) {
   EXPECT_THAT(done.output, HasSubstr("runs/run · 433 kB per checkpoint"));
   EXPECT_THAT(done.output, HasSubstr("cache · tokens of the data"));
   EXPECT_THAT(done.output, HasSubstr("runs/run/hf · Hugging Face export"));
-  EXPECT_THAT(done.output, HasSubstr("exports · a Hugging Face export every 10,000 steps"));
+  EXPECT_THAT(done.output,
+              HasSubstr("exports/run · a Hugging Face export every 10,000 steps and at the end"));
   EXPECT_THAT(done.output, HasSubstr("nothing was started"));
   auto after = files().list(folder);
   std::erase(after, "output.txt");  // this test's own

@@ -64,15 +64,15 @@ class Lora : public testing::Test {
 };
 
 TEST_F(Lora, TrainsEvaluatesGeneratesAndExports) {
-  const auto done = train("one", {"--hf_export=true", "--peft_save_path=adapters", "--hf_save_steps=3"});
+  const auto done = train("one", {"--hf_export=true", "--peft_save_path=adapters", "--hf_save_steps=4"});
   EXPECT_THAT(done.output,
               AllOf(HasSubstr("adapters    of 4 linear maps, rank 2, alpha 4, dropout 0.2"),
                     HasSubstr("1,152 of 37,248 parameters"), HasSubstr("adapter runs/one/adapter")));
   const auto config =
-      parse_json(read_text(folder_ + "/adapters/step-3/adapter_config.json"), "adapter_config");
+      parse_json(read_text(folder_ + "/adapters/one/step-4/adapter_config.json"), "adapter_config");
   EXPECT_EQ(config["base_model_name_or_path"], "runs/base/hf");
   EXPECT_EQ(config["target_modules"], Json({"c_attn", "c_fc"}));
-  EXPECT_EQ(read_text(folder_ + "/adapters/step-6/adapter_model.safetensors"),
+  EXPECT_EQ(read_text(folder_ + "/adapters/one/step-6/adapter_model.safetensors"),
             read_text(folder_ + "/runs/one/adapter/adapter_model.safetensors"));
 
   // The run, its merged export, the base with the adapter, and the adapter, which names its base.

@@ -90,10 +90,9 @@ std::vector<DiskNeed> disk_needs(const LmConfig& config, const RunPlace& place,
   const double exported = static_cast<double>(sizes.parameters.all) * (config.hf_save_dtype == "f32" ? 4 : 2);
   if (config.hf_export)
     needs.add(kRuns, place.directory, fmt::format("export {}", human_bytes(exported)), exported, 0);
-  if (config.hf_save_path) {
-    const auto exports = std::max<std::int64_t>(1, t.num_train_steps / config.hf_save_steps);
-    needs.add("hf_save_path", *config.hf_save_path,
-              fmt::format("exports {} × {}", exports, human_bytes(exported)),
+  if (place.exports) {
+    const auto exports = (t.num_train_steps + config.hf_save_steps - 1) / config.hf_save_steps;
+    needs.add("hf_save_path", *place.exports, fmt::format("exports {} × {}", exports, human_bytes(exported)),
               exported * static_cast<double>(exports), 0);
   }
   return needs.take();

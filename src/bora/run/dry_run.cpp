@@ -121,14 +121,10 @@ void show_writes(const LmConfig& config, const RunPlace& place, double checkpoin
   if (config.hf_export) more(console, "writes", path_join(place.directory, "hf") + " · Hugging Face export");
   if (config.lora)
     more(console, "writes", path_join(place.directory, "adapter") + " · adapter files for PEFT");
-  if (config.peft_save_path)
-    more(console, "writes",
-         fmt::format("{} · adapter files every {} steps", *config.peft_save_path,
-                     with_commas(config.hf_save_steps)));
-  if (config.hf_save_path)
-    more(console, "writes",
-         fmt::format("{} · a Hugging Face export every {} steps", *config.hf_save_path,
-                     with_commas(config.hf_save_steps)));
+  const auto when = fmt::format("every {} steps and at the end", with_commas(config.hf_save_steps));
+  if (place.adapters) more(console, "writes", fmt::format("{} · adapter files {}", *place.adapters, when));
+  if (place.exports)
+    more(console, "writes", fmt::format("{} · a Hugging Face export {}", *place.exports, when));
 }
 
 // From the worker that holds least to the one that holds most, where they differ.

@@ -74,7 +74,8 @@ bool is_export_dtype(const std::string& name) {
 
 void bind_lora(Binder& b, LmConfig& config) {
   b.field("lora", config.lora, "train low-rank adapters of the model alone; {}: with every default");
-  bind_path(b, "peft_save_path", config.peft_save_path, "directory of adapter files for PEFT, step-N each");
+  bind_path(b, "peft_save_path", config.peft_save_path,
+            "directory of adapter files for PEFT: <run>/step-N, every hf_save_steps and at the end");
   if (!b.reading()) return;
   const bool shorter = b.present("max_train_length") && !b.is_null("max_train_length");
   std::int64_t length = 1;  // of load_config's shorten_sequences
@@ -121,7 +122,8 @@ void LmConfig::bind(Binder& b) {
   b.field("z_loss_weight", z_loss_weight, kNonNegative, "weight of logsumexp² in the loss");
   bind_path(
       b, "hf_save_path", hf_save_path,
-      "directory of Hugging Face exports, step-N each; with lora the merged model (also: merged_hf_save_path)");
+      "directory of Hugging Face exports: <run>/step-N, every hf_save_steps and at the end; with lora the merged model "
+      "(also: merged_hf_save_path)");
   b.field("hf_save_steps", hf_save_steps, at_least(1), "steps between exports; with lora 1000");
   b.field("hf_save_dtype", hf_save_dtype, "f32, bf16 or f16");
   if (b.reading() && !is_export_dtype(hf_save_dtype))

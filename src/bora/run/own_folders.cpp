@@ -70,14 +70,15 @@ std::optional<ConfigProblem> moved_run(const LoadedConfig& loaded, const RunPlac
 std::vector<ConfigProblem> exports_among_steps(const LmConfig& config, const RunPlace& place) {
   std::vector<ConfigProblem> out;
   std::vector<std::pair<std::string, std::string>> places{{"this run's checkpoints", place.directory}};
-  const auto look = [&](const std::string& key, const std::optional<std::string>& path) {
+  const auto look = [&](const std::string& key, const std::optional<std::string>& path,
+                        const std::optional<std::string>& of_run) {
     if (!path || store::remote_scheme(*path)) return;
     const auto instead = key.substr(0, key.find('_'));
     for (const auto& [whose, other] : places) {
-      if (!is_same_folder(*path, other)) continue;
+      if (!is_same_folder(*of_run, other)) continue;
       out.push_back(
           {"", key,
-           fmt::format("{} is where {} go, as step-N like these; give another folder, such as {}-{}", *path,
+           fmt::format("{} is where {} go, as step-N like these; give another folder, such as {}-{}", *of_run,
                        whose, other, instead)});
       return;
     }
@@ -87,10 +88,10 @@ std::vector<ConfigProblem> exports_among_steps(const LmConfig& config, const Run
            fmt::format("{0} is a run, whose checkpoints are called step-N like these; give another folder, "
                        "such as {0}-{1}",
                        *path, instead)});
-    places.emplace_back("the exports of " + key, *path);
+    places.emplace_back("the exports of " + key, *of_run);
   };
-  look("hf_save_path", config.hf_save_path);
-  look("peft_save_path", config.peft_save_path);
+  look("hf_save_path", config.hf_save_path, place.exports);
+  look("peft_save_path", config.peft_save_path, place.adapters);
   return out;
 }
 

@@ -321,17 +321,17 @@ class Look {
       if (store::remote_scheme(path)) return;  // told elsewhere
       if (auto why = why_not_writable(path); !why.empty()) problems_.add(key, why + "; give another place");
     };
-    const auto place = [&](const std::string& key, const std::string& path) {
-      if (const auto scheme = store::remote_scheme(path))
-        return problems_.add(key, fmt::format("{} is on {}://; give a local folder", redact(path), *scheme));
-      writable(key, path);
+    const auto place = [&](const std::string& key, const std::string& given, const std::string& of_run) {
+      if (const auto scheme = store::remote_scheme(given))
+        return problems_.add(key, fmt::format("{} is on {}://; give a local folder", redact(given), *scheme));
+      writable(key, of_run);
     };
-    place("trainer.checkpointer.base_path", place_.directory);
+    place("trainer.checkpointer.base_path", place_.directory, place_.directory);
     if (auto moved = moved_run(loaded_, place_)) problems_.add(std::move(*moved));
     if (auto why = why_no_run(place_.directory); !why.empty())
       problems_.add("trainer.checkpointer.base_path", why);
-    if (config_.hf_save_path) place("hf_save_path", *config_.hf_save_path);
-    if (config_.peft_save_path) place("peft_save_path", *config_.peft_save_path);
+    if (place_.exports) place("hf_save_path", *config_.hf_save_path, *place_.exports);
+    if (place_.adapters) place("peft_save_path", *config_.peft_save_path, *place_.adapters);
     for (auto& p : exports_among_steps(config_, place_)) problems_.add(std::move(p));
     if (auto why = why_no_caches(config_.data.cache_dir); !why.empty()) problems_.add("data.cache_dir", why);
     for (const auto& [name, source] : config_.data.sources()) {

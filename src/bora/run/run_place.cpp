@@ -107,7 +107,13 @@ RunPlace run_place(const LmConfig& config) {
          *id);
   }
   place.id = id ? *id : made_up_id(config);
-  place.directory = config.trainer.checkpointer.run_directory(place.id);
+  const auto& checkpointer = config.trainer.checkpointer;
+  place.directory = checkpointer.run_directory(place.id);
+  const auto of_run = [&](const std::optional<std::string>& base) -> std::optional<std::string> {
+    return base && checkpointer.append_run_id_to_base_path ? path_join(*base, place.id) : base;
+  };
+  place.exports = of_run(config.hf_save_path);
+  place.adapters = of_run(config.peft_save_path);
   return place;
 }
 

@@ -34,16 +34,24 @@ void export_adapter(Session& session, const std::string& directory) {
 }
 
 void Exports::after_step(const train::StepResult& result) {
-  const auto& config = session_.config();
-  const auto done = result.step + 1;
-  if (done % config.hf_save_steps != 0 || !(config.hf_save_path || config.peft_save_path)) return;
+  if (is_due(result.step + 1)) write(result.step + 1);
+}
+
+void Exports::end(train::Outcome outcome) {
+  const auto last = session_.config().trainer.num_train_steps;
+  if (outcome == train::Outcome::finished && !is_due(last)) write(last);
+}
+
+void Exports::write(std::int64_t done) {
+  const auto& exports = session_.place().exports;
+  const auto& adapters = session_.place().adapters;
+  if (!exports && !adapters) return;
   session_.workers().deadline(kPatience);  // of a disk
-  if (const auto why = why_no_export(session_.model()->hf_config()); config.hf_save_path && !why.empty())
+  if (const auto why = why_no_export(session_.model()->hf_config()); exports && !why.empty())
     session_.console().line("no Hugging Face export: " + why);
-  else if (config.hf_save_path)
-    export_model(session_, fmt::format("{}/step-{}", *config.hf_save_path, done));
-  if (config.peft_save_path)
-    export_adapter(session_, fmt::format("{}/step-{}", *config.peft_save_path, done));
+  else if (exports)
+    export_model(session_, fmt::format("{}/step-{}", *exports, done));
+  if (adapters) export_adapter(session_, fmt::format("{}/step-{}", *adapters, done));
   session_.meet_for_training();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "bora/run/session.h"
@@ -14,13 +15,17 @@ void export_model(Session& session, const std::string& directory);
 /// Writes its adapters as PEFT does. Likewise.
 void export_adapter(Session& session, const std::string& directory);
 
-/// Exports every hf_save_steps steps into hf_save_path/step-N, and adapters into peft_save_path/step-N.
+/// Exports every hf_save_steps steps, and at the end of the run, into step-N of the run's places for exports and adapters.
 class Exports final : public Hook {
  public:
   explicit Exports(Session& session) : session_(session) {}
   void after_step(const train::StepResult& result) override;
+  void end(train::Outcome outcome) override;
 
  private:
+  bool is_due(std::int64_t done) const { return done % session_.config().hf_save_steps == 0; }
+  void write(std::int64_t done);
+
   Session& session_;
 };
 
