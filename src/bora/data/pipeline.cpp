@@ -239,12 +239,19 @@ Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>
       sizes.push_back(size);
       sources.push_back({set.name, std::move(dataset), limit});
     };
-    if (set.validation)
+    const bool has_own = set.validation || set.growing_validation;
+    const bool holds_back = assembly->held_back(set.name) > 0 && (set.growing || set.train);
+    if (has_own && holds_back)  // one name, one evaluation, and Levanter's is this one
+      warn(fmt::format(
+          "data set {} is evaluated on the sequences that data.num_validation_sequences holds back, not on "
+          "its validation text; leave out one of the two",
+          set.name));
+    else if (set.validation)
       evaluate_on(assembly->validation(set.validation, set.name), set.validation->num_bytes());
     else if (set.growing_validation)
       evaluate_on(assembly->growing_validation(set));
     if (set.growing) {
-      if (assembly->held_back(set.name) > 0) evaluate_on(assembly->growing_held_back(set));
+      if (holds_back) evaluate_on(assembly->growing_held_back(set));
       // Of its size nothing depends: it is the only set, or weights are given.
       if (trained_on) train_on(assembly->growing(set, key.fold(set.name)), 1, kEndless);
     } else if (set.train) {

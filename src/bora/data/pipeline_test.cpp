@@ -79,6 +79,21 @@ TEST_F(Pipeline, HeldBackSequencesAreNotTrainedOn) {
   for (const auto& row : held) EXPECT_FALSE(trained.count(row));
 }
 
+TEST_F(Pipeline, HeldBackSequencesTakeThePlaceOfAValidationText) {
+  config_.num_validation_sequences = {{"a", 30}};
+  config_.configs[0].second.validation_urls = config_.configs[1].second.train_urls;
+  std::vector<std::string> said;
+  const auto datasets =
+      make_datasets(config_, build_caches(config_, bytes_, 1), kRowLength, {}, BatchSchedule(4), kPipelineKey,
+                    [&](const std::string& text) { said.push_back(text); });
+  ASSERT_EQ(datasets.validation.size(), 1u) << "metrics have one name";
+  EXPECT_EQ(datasets.validation[0].dataset->size(), 30);
+  EXPECT_THAT(
+      said, testing::ElementsAre(
+                "data set a is evaluated on the sequences that data.num_validation_sequences holds back, not "
+                "on its validation text; leave out one of the two"));
+}
+
 TEST_F(Pipeline, HeldBackSequencesMayComeFromEverywhere) {
   config_.num_validation_sequences = {{"a", 30}};
   config_.train_weights = {{0, {{"a", 1}}}};
@@ -156,9 +171,9 @@ TEST_F(Pipeline, ValidationFilesAndZeroWeights) {
 TEST_F(Pipeline, EvaluationCountsNothingAcrossDocuments) {
   std::string lines;
   for (int i = 0; i < 90; ++i) lines += fmt::format("{{\"text\":\"{}\"}}\n", std::string(i % 9, 'x'));
-  SourceConfig source;
-  source.train_urls = source.validation_urls = {folder_.write("d.jsonl", lines)};
-  config_.configs = {{"d", source}};
+  SourceConfig source, with_files;
+  source.train_urls = with_files.train_urls = with_files.validation_urls = {folder_.write("d.jsonl", lines)};
+  config_.configs = {{"d", source}, {"e", with_files}};
   config_.num_validation_sequences = {{"d", 20}};
   /// How many predictions of a beginning (0) behind an end (1) there are, and the sum of their weights.
   const auto borders = [](const Dataset& dataset, std::int64_t n) {
@@ -177,7 +192,7 @@ TEST_F(Pipeline, EvaluationCountsNothingAcrossDocuments) {
   for (const bool apart : {true, false}) {
     config_.block_cross_document_attention = apart;
     const auto datasets = make();
-    ASSERT_EQ(datasets.validation.size(), 2u) << "the files to evaluate on, and what is held back";
+    ASSERT_EQ(datasets.validation.size(), 2u) << "what is held back, and files to evaluate on";
     for (const auto& set : datasets.validation) {
       const auto [count, weight] = borders(*set.dataset, set.dataset->size());
       EXPECT_GT(count, 20);
