@@ -273,7 +273,13 @@ TEST(LevanterFiles, OlderFineTuningTrains) {
   const auto done = run(folder, {"train", "sft.yaml"});
   EXPECT_EQ(done.code, 0) << done.output;
   const auto recorded = read_text(folder + "/runs/run/config.yaml");
-  EXPECT_THAT(recorded, AllOf(HasSubstr("messages_field: chat"), HasSubstr("tokenizer: tok")));
+  EXPECT_THAT(recorded, AllOf(HasSubstr("messages_field: chat"), HasSubstr("tokenizer: tok"),
+                              HasSubstr("shuffle: true")))
+      << "as that program does";
+  EXPECT_THAT(done.output,
+              HasSubstr("warning     data set a packs documents into sequences, and a model of type gpt2 "
+                        "counts positions through a sequence: behind the first they stand at later ones "
+                        "than alone; format.pack: pad gives each its own sequence"));
   EXPECT_EQ(run(folder, {"config", "diff", "sft.yaml", "runs/run"}).output, "")
       << "the record says the same run";
 

@@ -18,6 +18,7 @@
 #include "bora/base/text.h"
 #include "bora/data/formats.h"
 #include "bora/data/mixture.h"
+#include "bora/data/shuffle.h"
 
 namespace bora::run {
 namespace {
@@ -269,6 +270,7 @@ void bind_older_fine_tuning(Binder& b, LmConfig& config) {
     config.data.configs.emplace_back(name, std::move(source));
   }
   bind_weights(b, config);
+  config.data.shuffle = {"full", data::FullShuffle()};  // as that program does, whatever the file says
   b.field("mixture_block_size", config.data.mixture_block_size, from_to(1, 65535));
   b.choice("stop_strategy", config.data.stop_strategy, data::stop_strategy_names());
   bind_path(b, "tokenizer", config.data.tokenizer);

@@ -74,6 +74,7 @@ class Look {
     look_around();
     look_at_schedule();
     for (auto& text : idle_keys(loaded_)) found_.warnings.push_back(std::move(text));
+    look_at_packing();
     if (flags_.world == 0) look_for_device();
     if (found_.can_be_shown) look_at_sizes();
     if (found_.can_be_shown) look_at_weights();
@@ -99,6 +100,18 @@ class Look {
              });
     });
     return take();
+  }
+
+  void look_at_packing() {
+    const auto shape = config_.model.config->shape(1);
+    if (!shape.learned_positions) return;
+    for (const auto& [name, source] : config_.data.sources())
+      if (!source.format->is_concatenated() && source.format->pack_rules(shape.seq_len).max_segments > 1)
+        found_.warnings.push_back(fmt::format(
+            "data set {} packs documents into sequences, and a model of type {} counts positions through a "
+            "sequence: behind the first they stand at later ones than alone; format.pack: pad gives each "
+            "its own sequence",
+            name.empty() ? "data" : name, shape.type));
   }
 
   void look_around() {
