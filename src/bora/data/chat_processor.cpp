@@ -48,6 +48,13 @@ ByteSpan spelling(std::string_view text, ByteSpan covered, const std::optional<s
   return {covered.begin + at, covered.begin + at + token->size()};
 }
 
+/// True if `token` is a byte of a character that the vocabulary does not have: some files list <0x00> to <0xFF> as
+/// special.
+bool stands_for_byte(std::string_view covered, const std::optional<std::string>& token) {
+  return token && token->size() == 6 && token->starts_with("<0x") &&
+         covered.find(*token) == std::string_view::npos;
+}
+
 std::int32_t turn_at(const std::vector<ByteSpan>& turns, ByteSpan covered) {
   const auto after = std::upper_bound(turns.begin(), turns.end(), covered.begin,
                                       [](std::size_t b, const ByteSpan& turn) { return b < turn.end; });
@@ -104,14 +111,14 @@ ChatTokens encode_chat(const Tokenizer& tokenizer, const ChatText& chat) {
     const std::int32_t id = encoding.ids[i];
     const ByteSpan covered{points.byte(encoding.offsets[i].begin), points.byte(encoding.offsets[i].end)};
     const std::int32_t turn = turn_at(chat.assistant_spans, covered);
+    const auto text = std::string_view(chat.text).substr(covered.begin, covered.end - covered.begin);
     const bool meant =
-        !tokenizer.is_special(id) ||
+        !tokenizer.is_special(id) || stands_for_byte(text, tokenizer.token(id)) ||
         is_within(chat.segments, spelling(chat.text, covered, tokenizer.token(id)), control_only);
     if (meant) {
       out.ids.push_back(id);
     } else {
-      tokenizer.encode_ids(std::string_view(chat.text).substr(covered.begin, covered.end - covered.begin),
-                           out.ids, false, SpecialInText::Ordinary);
+      tokenizer.encode_ids(text, out.ids, false, SpecialInText::Ordinary);
     }
     out.turns.resize(out.ids.size(), turn);
   }

@@ -127,6 +127,36 @@ TEST(ChatProcessor, SpecialTokensInContentAreText) {
     EXPECT_EQ(std::count(out.ids.begin(), out.ids.end(), *tokenizer.id_of(token)), times) << token;
 }
 
+// Files that list <0x00> to <0xFF> as special: bytes of characters are no control tokens, what is spelled is text.
+TEST(ChatProcessor, SpecialBytesStandForCharacters) {
+  Json vocab{{"<unk>", 0}, {"a", 1}, {"<0x41>", 2}, {"<0xC3>", 3}, {"<0xA9>", 4}};
+  Json added = Json::array();
+  for (const auto& [token, id] : vocab.items())
+    if (id.get<int>() != 1) added.push_back({{"id", id}, {"content", token}, {"special", true}});
+  Json bpe{{"type", "BPE"},
+           {"unk_token", "<unk>"},
+           {"byte_fallback", true},
+           {"vocab", vocab},
+           {"merges", Json::array()}};
+  Json list = Json::array();
+  for (const char* piece : {"<unk>", "a", "<0x41>", "<0xC3>", "<0xA9>"}) list.push_back({piece, -1.0});
+  Json unigram{{"type", "Unigram"}, {"unk_id", 0}, {"byte_fallback", true}, {"vocab", list}};
+  for (const Json& model : {bpe, unigram}) {
+    const auto tokenizer =
+        Tokenizer::from_json(Json{{"version", "1.0"}, {"added_tokens", added}, {"model", model}}.dump());
+    const ChatProcessor processor(tokenizer, {"{% for m in messages %}{{ m.content }}{% endfor %}"},
+                                  {.mask_user_turns = false});
+    const auto ids = [&](const std::string& content) {
+      return encoded(processor, Json{{"messages", {{{"role", "user"}, {"content", content}}}}}.dump()).ids;
+    };
+    EXPECT_EQ(ids("aéé"), (Ids{1, 3, 4, 3, 4}));
+    const Ids spelled = ids("a<0x41>");
+    EXPECT_EQ(std::count(spelled.begin(), spelled.end(), 2), 0);
+    EXPECT_EQ(spelled.front(), 1);
+    EXPECT_GT(spelled.size(), 1u);
+  }
+}
+
 TEST(ChatProcessor, WhiteSpaceATokenTakesDoesNotMakeItText) {
   const std::string record =
       R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"  b"}]})";

@@ -138,6 +138,20 @@ std::optional<std::int32_t> Bpe::unit_id(std::string_view unit, bool first, bool
   return vocabulary_.find(spelled(letters, first, last));
 }
 
+bool Bpe::spells(std::string_view text, std::int32_t id) const {
+  std::string letters(text);
+  if (bytes_) {
+    letters.clear();
+    append_in_alphabet(letters, text);
+  }
+  for (const bool first : {true, false}) {
+    for (const bool last : {true, false}) {
+      if (vocabulary_.text(id) == spelled(letters, first, last)) return true;
+    }
+  }
+  return false;
+}
+
 bool Bpe::byte_units(std::string_view unit, std::vector<Symbol>& out) const {
   for (const char b : unit) {
     if (fallback_[static_cast<unsigned char>(b)] < 0) return false;

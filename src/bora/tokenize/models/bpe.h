@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +42,10 @@ class Bpe final : public Model {
   void append_ids(std::string_view piece, bool no_token, std::vector<std::int32_t>& out) const override;
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::optional<std::int32_t> unk_id() const override { return unk_; }
+  bool spells(std::string_view text, std::int32_t id) const override;
+  bool is_fallback(std::int32_t id) const override {
+    return std::ranges::find(fallback_, id) != fallback_.end();
+  }
   bool takes_bytes() const override { return bytes_; }
   /// What stands behind a word's last token and in none of its text; mostly "".
   const std::string& end_of_word_suffix() const { return config_.end_of_word_suffix; }

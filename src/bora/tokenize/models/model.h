@@ -34,6 +34,11 @@ class Model {
   virtual std::string_view text_of(const Token& token, std::string_view /*piece*/) const {
     return vocabulary().text(token.id);
   }
+  /// Whether `text`, part of a piece, is how the token `id` is written, and not, say, a character whose bytes it
+  /// helps to stand for.
+  virtual bool spells(std::string_view text, std::int32_t id) const { return vocabulary().text(id) == text; }
+  /// True if `id` stands for a byte of what is not in the vocabulary: <0x0A>.
+  virtual bool is_fallback(std::int32_t /*id*/) const { return false; }
   /// True if pieces are raw bytes, which the vocabulary spells in the byte alphabet.
   virtual bool takes_bytes() const { return false; }
   /// Appends the JSON that read_model() reads.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,9 @@ class Unigram final : public Model {
   void tokenize(std::string_view piece, std::vector<Token>& out) const override;
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::optional<std::int32_t> unk_id() const override { return unk_; }
+  bool is_fallback(std::int32_t id) const override {
+    return std::ranges::find(fallback_, id) != fallback_.end();
+  }
   std::string_view text_of(const Token& token, std::string_view piece) const override;
   void write(std::string& out) const override;
 

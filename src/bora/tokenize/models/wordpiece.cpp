@@ -60,6 +60,11 @@ void WordPiece::tokenize(std::string_view piece, std::vector<Token>& out) const 
   out.push_back({*unk_, 0, static_cast<std::uint32_t>(piece.size())});
 }
 
+bool WordPiece::spells(std::string_view text, std::int32_t id) const {
+  const std::string_view token = vocabulary_.text(id);
+  return token == text || token == config_.continuing_subword_prefix + std::string(text);
+}
+
 void WordPiece::write(std::string& out) const {
   out += fmt::format(
       R"({{"type":"WordPiece","unk_token":{},"continuing_subword_prefix":{},"max_input_chars_per_word":{})",

@@ -29,6 +29,7 @@ class WordPiece final : public Model {
   void tokenize(std::string_view piece, std::vector<Token>& out) const override;
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::optional<std::int32_t> unk_id() const override { return unk_; }
+  bool spells(std::string_view text, std::int32_t id) const override;
   void write(std::string& out) const override;
 
  private:

@@ -24,12 +24,19 @@ void append_apart(const Pipeline& p, std::string_view text, std::uint32_t at, st
   }
 }
 
+/// A special token that the text spells: not a byte of an unknown character, which may be listed as special, too,
+/// and of which several share one text.
+bool is_spelled_control(const Pipeline& p, std::string_view text, std::int32_t id) {
+  return p.control[static_cast<std::size_t>(id)] && p.model->spells(text, id);
+}
+
 void append_ordinary(const Pipeline& p, std::string_view piece, std::uint32_t at, std::vector<Token>& out) {
   std::vector<Token> tokens;
   p.model->tokenize(piece, tokens);
   for (const Token& t : tokens) {
-    if (p.control[static_cast<std::size_t>(t.id)])
-      append_apart(p, piece.substr(t.begin, t.end - t.begin), at + t.begin, out);
+    const std::string_view text = piece.substr(t.begin, t.end - t.begin);
+    if (is_spelled_control(p, text, t.id))
+      append_apart(p, text, at + t.begin, out);
     else
       out.push_back({t.id, at + t.begin, at + t.end});
   }
