@@ -87,10 +87,37 @@ class FastEncoder {
 
   /// `first`: where the text begins in the original; after a normalizer only whether that is 0 matters.
   void part(std::string_view text, std::size_t first) {
-    if (p_.normalizer == nullptr || p_.normalizer->leaves(text)) return normalized(text, first);
+    const bool changes = p_.normalizer != nullptr && !p_.normalizer->leaves(text);
+    if (first == 0 && p_.tracks >= (changes ? Pipeline::Tracks::Normalized : Pipeline::Tracks::Always))
+      return tracked(text);
+    if (!changes) return normalized(text, first);
     AlignedText changed(text, first, false);
     p_.normalizer->apply(changed);
+    if (first == 0 && !changed.at_start() && p_.tracks == Pipeline::Tracks::DroppedStart)
+      return tracked(text);
     normalized(changed.text(), changed.at_start() ? 0 : std::max<std::size_t>(first, 1));
+  }
+
+  /// A text at the start of the original, of which each byte knows what it stands for: as Pipeline::encode().
+  void tracked(std::string_view text) {
+    AlignedText all(text, 0, true);
+    if (p_.normalizer != nullptr) p_.normalizer->apply(all);
+    std::vector<AddedPart> parts;
+    p_.added.split(all.text(), true, in_text_, parts);
+    for (const AddedPart& a : parts) {
+      if (a.id >= 0)
+        added(a.id);
+      else
+        pre_tokenized(all.slice(a.range));
+    }
+  }
+
+  void pre_tokenized(AlignedText text) {
+    const std::size_t size = text.text().size();
+    PreText pre{std::move(text), {{0, size}}};
+    p_.pre_tokenizer->apply(pre, !p_.bytes);
+    const std::string_view all = pre.text.text();
+    for (const ByteRange& r : pre.pieces) cut(all.substr(r.begin, r.size()), all.data() + all.size());
   }
 
   void normalized(std::string_view text, std::size_t first) {
@@ -119,10 +146,7 @@ class FastEncoder {
           *p_.metaspace, text, first == 0,
           [this](std::string_view piece, std::size_t readable) { cut(piece, piece.data() + readable); });
     } else {
-      PreText pre{AlignedText(text, first, false), {{0, text.size()}}};
-      p_.pre_tokenizer->apply(pre, !p_.bytes);
-      const std::string_view all = pre.text.text();
-      for (const ByteRange& r : pre.pieces) cut(all.substr(r.begin, r.size()), all.data() + all.size());
+      pre_tokenized(AlignedText(text, first, false));
     }
   }
 

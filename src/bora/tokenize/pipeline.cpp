@@ -66,6 +66,16 @@ std::vector<bool> control_ids(const Pipeline& p) {
   return control;
 }
 
+/// Several pieces may come from the first character of a text: ½ is written 1⁄2 by a normalizer, and then cut.
+Pipeline::Tracks needed_tracks(const Pipeline& p) {
+  using StartUse = PreTokenizer::StartUse;
+  const StartUse use = p.pre_tokenizer != nullptr ? p.pre_tokenizer->start_use() : StartUse::None;
+  if (use == StartUse::None) return Pipeline::Tracks::Never;
+  if (use == StartUse::AfterRewriting) return Pipeline::Tracks::Always;
+  const bool one_start = p.metaspace && !p.metaspace->words && !p.added.any(true);
+  return one_start ? Pipeline::Tracks::DroppedStart : Pipeline::Tracks::Normalized;
+}
+
 }  // namespace
 
 void Pipeline::finish(std::string_view config_name) {
@@ -73,6 +83,7 @@ void Pipeline::finish(std::string_view config_name) {
   number = counter += 2;
   if (pre_tokenizer != nullptr && bytes) rule = pre_tokenizer->scan_rule();
   if (pre_tokenizer != nullptr) metaspace = pre_tokenizer->metaspace_rule();
+  tracks = needed_tracks(*this);
   bpe = dynamic_cast<const Bpe*>(model.get());
   auto begin = first_special(*this, {"<s>", "<|begin_of_text|>", "<bos>", "<|startoftext|>", "[CLS]"});
   const auto end = first_special(*this, {"<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>", "[SEP]"});

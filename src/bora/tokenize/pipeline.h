@@ -42,7 +42,10 @@ struct Pipeline {
   std::optional<std::int32_t> bos, eos, pad, unk;
   std::optional<ScanRule> rule;            ///< pieces are those of a scan
   std::optional<MetaspaceRule> metaspace;  ///< pieces are those of each_metaspace_piece()
-  const Bpe* bpe = nullptr;                ///< the model, if it is one
+  /// When ids alone, too, need to know which bytes came from the first character of the original (fast_encoder.cpp).
+  enum class Tracks { Never, DroppedStart, Normalized, Always };
+  Tracks tracks = Tracks::Never;
+  const Bpe* bpe = nullptr;  ///< the model, if it is one
   std::vector<std::int32_t> bytes_per_token;
   Hash128 fingerprint;
   std::vector<bool> control;  ///< by id: special tokens, but for the model's unknown one

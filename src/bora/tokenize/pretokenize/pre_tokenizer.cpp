@@ -119,6 +119,7 @@ struct ByteLevelPieces final : PreTokenizer {
   ByteLevelPieces(bool prefix, bool trim, bool regex)
       : prefix_space(prefix), trim_offsets(trim), use_regex(regex) {}
   bool ends_in_bytes() const override { return true; }
+  bool rewrites() const override { return true; }
   std::optional<ScanRule> scan_rule() const override {
     return use_regex && !prefix_space ? std::optional(ScanRule{}) : std::nullopt;
   }
@@ -149,6 +150,10 @@ struct MetaspaceSplit final : PreTokenizer {
   static constexpr std::array<std::string_view, 3> kSchemes = {"always", "first", "never"};
   MetaspaceRule rule;
   std::optional<MetaspaceRule> metaspace_rule() const override { return rule; }
+  StartUse start_use() const override {
+    return rule.scheme == Scheme::First ? StartUse::Yes : StartUse::None;
+  }
+  bool rewrites() const override { return true; }
   void apply(PreText& text, bool) const override {
     rewrite_pieces(text, [&](AlignedText& piece) {
       piece.replace(Pattern::literal(" "), rule.replacement);
@@ -282,6 +287,19 @@ struct SequenceOfPieces final : PreTokenizer {
     auto rule = items[1]->metaspace_rule();
     if (rule) rule->words = true;
     return rule;
+  }
+  StartUse start_use() const override {
+    StartUse use = StartUse::None;
+    bool rewritten = false;
+    for (const auto& item : items) {
+      const StartUse own = item->start_use();
+      if (own != StartUse::None) use = std::max(use, rewritten ? StartUse::AfterRewriting : own);
+      rewritten |= item->rewrites();
+    }
+    return use;
+  }
+  bool rewrites() const override {
+    return std::any_of(items.begin(), items.end(), [](const auto& item) { return item->rewrites(); });
   }
   void apply(PreText& text, bool map_bytes) const override {
     for (const auto& item : items) item->apply(text, map_bytes || item != items.back());

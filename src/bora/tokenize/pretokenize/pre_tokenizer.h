@@ -47,6 +47,15 @@ class PreTokenizer {
   virtual std::optional<ScanRule> scan_rule() const { return std::nullopt; }
   /// The rule, if apply() does nothing else.
   virtual std::optional<MetaspaceRule> metaspace_rule() const { return std::nullopt; }
+  /// Whether what it does to a piece depends on where the original text begins.
+  enum class StartUse {
+    None,
+    Yes,
+    AfterRewriting,  ///< and it looks at pieces that it has rewritten itself before
+  };
+  virtual StartUse start_use() const { return StartUse::None; }
+  /// True if it changes the text of pieces.
+  virtual bool rewrites() const { return false; }
   /// Appends the JSON that read_pre_tokenizer() reads.
   virtual void write(std::string& out) const = 0;
 };
