@@ -55,9 +55,9 @@ class Tokenizer {
   /// Reads `path`, a directory that holds a tokenizer or one of its files, and the tokenizer_config.json
   /// beside it, if any. Besides tokenizer.json these are, in this order: vocab.json with merges.txt (GPT-2,
   /// RoBERTa, CLIP, Qwen2, by tokenizer_class); a SentencePiece .model, whose ids and texts are those of the
-  /// library; the ranks of tiktoken (of known vocabularies; else see tiktoken.h); BERT's vocab.txt. Errors:
-  /// NotFound; Corruption for what contradicts the format (with the file and the key); Unsupported for
-  /// components Bora does not have, by name.
+  /// library's versions 0.2.0 and 0.2.1; the ranks of tiktoken (of known vocabularies; else see tiktoken.h);
+  /// BERT's vocab.txt. Errors: NotFound; Corruption for what contradicts the format (with the file and the
+  /// key); Unsupported for components Bora does not have, by name.
   static Tokenizer load(const std::string& path);
 
   /// The same from text; `name` stands for the file in errors. An empty `config_json` means there is none.

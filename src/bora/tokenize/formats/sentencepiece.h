@@ -15,7 +15,8 @@
 
 namespace bora::tokenize {
 
-/// The four algorithms of SentencePiece (Kudo and Richardson 2018) as the library runs them: scores are
+/// The four algorithms of SentencePiece (Kudo and Richardson 2018) as versions 0.2.0 and 0.2.1 of the library run
+/// them (0.2.3 gives other ids to ties and near user-defined symbols): scores are
 /// single precision, user-defined symbols are never cut, unused pieces never come out. A piece is a whole
 /// text as SentencePieceNormalizer leaves it. Neighbouring unknowns become one token; with byte fallback each
 /// becomes its bytes.
