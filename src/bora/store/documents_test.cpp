@@ -219,6 +219,10 @@ TEST_F(Documents, BadLines) {
             "a.jsonl:1: each line should be one JSON object but this one is not\nhint: write one object a "
             "line, for "
             "example with jq -c '.[]'");
+  EXPECT_EQ(
+      message("a.jsonl", good + R"({"text":"a","id":1,"text":["b"]})"),
+      "a.jsonl:2: field \"text\" is given twice, as \"a\" and as [\"b\"]\nhint: leave one of them in the line");
+  EXPECT_THAT(read("a.jsonl", R"({"text":"a","x":{"text":"b"},"y":1,"y":2})"), ElementsAre("a"));
   EXPECT_EQ(message("a.jsonl", "3"), "a.jsonl:1: each line should be one JSON object but this one is not");
   for (const auto* bad :
        {"{\"text\":\"a\"", "{\"text\":\"a\"} x", "[", "{\"text\":\"a\\ud800\"}", "nonsense", "{\"a\":tru}"}) {

@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "bora/base/error.h"
@@ -106,14 +107,30 @@ class RecordReader final : public DocumentReader {
       fail(ErrorKind::Corruption, "{}: each {} should be one JSON object but this one is not{}", where(),
            lines_ ? "line" : "record", hint);
     }
-    simdjson::dom::element value;
-    if (object.at_key(text_format_.text_key).get(value) != simdjson::SUCCESS) no_text(object);
+    const simdjson::dom::element value = text_field(object);
     std::string_view text;
     if (value.get(text) != simdjson::SUCCESS) {
       fail(ErrorKind::Corruption, "{}: field \"{}\" should be a string but is {}", where(),
-           text_format_.text_key, simdjson::minify(value).substr(0, 40));
+           text_format_.text_key, shown(value));
     }
     return text;
+  }
+
+  static std::string shown(simdjson::dom::element value) { return simdjson::minify(value).substr(0, 40); }
+
+  simdjson::dom::element text_field(simdjson::dom::object object) {
+    std::optional<simdjson::dom::element> found;
+    for (auto field = object.begin(); field != object.end(); ++field) {
+      if (!field.key_equals(text_format_.text_key)) continue;
+      if (found) {
+        fail(ErrorKind::Corruption,
+             "{}: field \"{}\" is given twice, as {} and as {}\nhint: leave one of them in the {}", where(),
+             text_format_.text_key, shown(*found), shown(field.value()), lines_ ? "line" : "record");
+      }
+      found = field.value();
+    }
+    if (!found) no_text(object);
+    return *found;
   }
 
   [[noreturn]] void no_text(simdjson::dom::object object) {
