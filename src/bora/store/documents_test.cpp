@@ -266,6 +266,13 @@ TEST_F(Documents, BadArrays) {
             "a.json:1: each record should be one JSON object but this one is not");
   for (const auto* bad : {"[{\"text\":\"a\"}}]", "[{\"text\":\"a\"}] x", "[{\"text\":\"a\"}]]"})
     EXPECT_THAT(message("a.json", bad), testing::StartsWith("a.json:1: ")) << bad;
+  for (const auto* bad :
+       {R"(]{"text":"a"})", R"([,{"text":"a"}])", R"([{"text":"a"},])", R"([{"text":"a"} {"text":"b"}])",
+        R"([{"text":"a"},,{"text":"b"}])", R"([{"text":"a"},{"text":"b"},  ])", "[,]"}) {
+    EXPECT_THAT(message("a.json", bad), testing::StartsWith("a.json:1: malformed JSON: ")) << bad;
+  }
+  EXPECT_THAT(message("a.json", "[{\"text\":\"a\"},\n{\"text\":\"b\"},\n]"),
+              testing::StartsWith("a.json:3: malformed JSON: "));
   EXPECT_THAT(message("a.json", "[{\"text\":\"\xff\"}]"), testing::HasSubstr("invalid UTF-8 at byte 10"));
   EXPECT_EQ(message("b.json", "[{\"text\":\"" + std::string(kLongestLine + 10, 'x') + "\"}]",
                     ErrorKind::Unsupported),

@@ -123,6 +123,9 @@ class Values final : public RecordStream {
     consume(consumed_);
     consumed_ = 0;
     if (!skip_to_value()) return false;
+    if (in_array_ && comma_due_) return give(record, window_.view().substr(0, 1));
+    comma_due_ = in_array_;
+    value_due_ = false;
     ValueEnd end;
     std::size_t scanned = 0;
     for (;;) {
@@ -147,7 +150,8 @@ class Values final : public RecordStream {
     window_.consume(n);
   }
 
-  /// Past white space, commas and the array's own brackets. False at the end of the file.
+  /// Past white space, and the commas and brackets of the array where they may stand: others are given as a record,
+  /// which is none. False at the end of the file.
   bool skip_to_value() {
     for (;;) {
       const std::string_view view = window_.view();
@@ -157,9 +161,12 @@ class Values final : public RecordStream {
         const bool bom = offset() == 0 && i < 3 && static_cast<unsigned char>(c) >= 0x80;
         if (c == '[' && !seen_) {
           in_array_ = true;
-        } else if (c == ']' && in_array_) {
+        } else if (c == ']' && in_array_ && !value_due_) {
           in_array_ = false;
-        } else if (!is_json_space(c) && !(c == ',' && in_array_) && !bom) {
+        } else if (c == ',' && in_array_ && comma_due_) {
+          comma_due_ = false;
+          value_due_ = true;
+        } else if (!is_json_space(c) && !bom) {
           break;
         }
         seen_ |= !is_json_space(c) && !bom;
@@ -182,6 +189,7 @@ class Values final : public RecordStream {
   std::size_t consumed_ = 0;
   std::int64_t line_number_ = 1;
   bool seen_ = false, in_array_ = false, too_long_ = false;
+  bool comma_due_ = false, value_due_ = false;  // in the array: behind a record, behind a comma
 };
 
 }  // namespace
