@@ -90,7 +90,7 @@ void AddedTokens::add(AddedToken token) {
   by_id_.insert_or_assign(id, std::move(token));
 }
 
-void AddedTokens::index(const Normalizer* normalizer) {
+void AddedTokens::index(const Normalizer* normalizer, std::string_view where) {
   tries_ = {};
   for (const bool special : {true, false}) {  // the first of two that normalize to one text is found
     for (const auto& [id, token] : by_id_) {
@@ -100,6 +100,12 @@ void AddedTokens::index(const Normalizer* normalizer) {
         AlignedText text(token.content, 0, false);
         normalizer->apply(text);
         wanted = text.text();
+        if (wanted.empty()) {
+          log_warning(
+              "{}: the normalizer leaves nothing of {}; it is never found in a text\nhint: give it "
+              "\"normalized\": false",
+              where, json_string(token.content));
+        }
       }
       tries_[token.normalized].add(wanted, id);
     }
@@ -137,7 +143,7 @@ AddedTokens AddedTokens::read(const std::optional<JsonView>& json, const Vocabul
     next = std::max<std::int64_t>(next, token.id + std::int64_t{1});
     tokens.add(std::move(token));
   });
-  tokens.index(normalizer);
+  tokens.index(normalizer, json->where());
   return tokens;
 }
 

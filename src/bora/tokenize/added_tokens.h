@@ -86,8 +86,9 @@ class AddedTokens {
   const std::map<std::int32_t, AddedToken>& all() const { return by_id_; }
 
   void add(AddedToken token);
-  /// Prepares split(); after the last add(). `normalizer` may be null.
-  void index(const Normalizer* normalizer);
+  /// Prepares split(); after the last add(). `normalizer` may be null. Warns, with `where`, of tokens of which it
+  /// leaves nothing: no text holds them (`tokenizers` finds such a one before every character).
+  void index(const Normalizer* normalizer, std::string_view where = "added_tokens");
 
  private:
   /// Adds the part for a token found, and the text before it; false if words around it forbid that.

@@ -271,6 +271,24 @@ TEST(AddedTokens, TheFirstOfTwoThatAreNormalizedAlike) {
   EXPECT_THAT(shown(added({plain, special}, lower.get()), "<a>", true), ElementsAre(Shown{"<a>", 6}));
 }
 
+TEST(AddedTokens, WarnOfATokenThatIsNormalizedToNothing) {
+  const JsonDocument strip(R"({"type":"Strip","strip_left":true,"strip_right":true})", "test");
+  const auto normalizer = read_normalizer(strip.root());
+  Vocabulary vocabulary;
+  vocabulary.add("a", 0);
+  const JsonDocument document(
+      R"([{"id":1,"content":"\n","normalized":true},{"id":2,"content":" ","normalized":false}])",
+      "tokenizer.json");
+  testing::internal::CaptureStderr();
+  const auto tokens = AddedTokens::read(document.root(), vocabulary, normalizer.get());
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "bora: warning: tokenizer.json: the normalizer leaves nothing of \"\\n\"; it is never found in a text\n"
+      "      hint: give it \"normalized\": false\n");
+  EXPECT_FALSE(tokens.any(true));
+  EXPECT_THAT(shown(tokens, "a "), ElementsAre(Shown{"a", -1}, Shown{" ", 2}));
+}
+
 TEST(AddedTokens, WarnOfAnotherId) {
   Vocabulary vocabulary;
   vocabulary.add("a", 0);
