@@ -28,6 +28,7 @@ class SentencePiece final : public Model {
   void tokenize(std::string_view piece, std::vector<Token>& out) const override;
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::optional<std::int32_t> unk_id() const override { return unk_; }
+  bool fuses_unknowns() const override { return true; }
   std::string_view text_of(const Token& token, std::string_view piece) const override;
   void write(std::string& out) const override;
 

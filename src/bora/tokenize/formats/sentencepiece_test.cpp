@@ -109,6 +109,11 @@ TEST(SentencePieceModel, UnusedPiecesComeApart) {
 
 TEST(SentencePieceModel, WordsAndCharacters) {
   EXPECT_EQ(ids(load(small(Algorithm::Word)), "ab a b c"), (Ids{8, 7, 0}));
+  SentencePieceFile file = small(Algorithm::Word);
+  file.rules.add_dummy_prefix = false;
+  EXPECT_EQ(ids(load(file), "<s>"), (Ids{0}));  // one word, as in sentencepiece 0.2.3; 0.2.1 gives nothing
+  EXPECT_EQ(ids(load(file), "<s> </s> ab xy <s>"), (Ids{0, 8, 0}));
+  EXPECT_EQ(load(file).encode("<s>", false).ids, (Ids{1}));
   EXPECT_EQ(ids(load(small(Algorithm::Char)), "ab<x>c"), (Ids{3, 4, 5, 9, 0}));
 }
 

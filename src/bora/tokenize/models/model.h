@@ -39,6 +39,8 @@ class Model {
   virtual bool spells(std::string_view text, std::int32_t id) const { return vocabulary().text(id) == text; }
   /// True if `id` stands for a byte of what is not in the vocabulary: <0x0A>.
   virtual bool is_fallback(std::int32_t /*id*/) const { return false; }
+  /// True if neighbouring unknowns of a piece are one token, wherever they come from.
+  virtual bool fuses_unknowns() const { return false; }
   /// True if pieces are raw bytes, which the vocabulary spells in the byte alphabet.
   virtual bool takes_bytes() const { return false; }
   /// Appends the JSON that read_model() reads.

@@ -42,6 +42,18 @@ void append_ordinary(const Pipeline& p, std::string_view piece, std::uint32_t at
   }
 }
 
+/// Joins neighbouring unknowns from token `first` on.
+void fuse_unknowns(std::int32_t unk, std::size_t first, std::vector<Token>& tokens) {
+  std::size_t kept = first;
+  for (std::size_t i = first; i < tokens.size(); ++i) {
+    if (kept > first && tokens[i].id == unk && tokens[kept - 1].id == unk)
+      tokens[kept - 1].end = tokens[i].end;
+    else
+      tokens[kept++] = tokens[i];
+  }
+  tokens.resize(kept);
+}
+
 }  // namespace
 
 void tokenize_piece(const Pipeline& p, SpecialInText in_text, std::string_view piece,
@@ -53,6 +65,7 @@ void tokenize_piece(const Pipeline& p, SpecialInText in_text, std::string_view p
   if (std::none_of(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), is_control)) return;
   out.resize(before);
   append_ordinary(p, piece, 0, out);
+  if (p.model->fuses_unknowns()) fuse_unknowns(*p.model->unk_id(), before, out);
 }
 
 }  // namespace bora::tokenize
