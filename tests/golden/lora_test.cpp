@@ -151,6 +151,30 @@ TEST_F(Lora, StartsFromARunAndItsAdapters) {
                         "none; bora export"));
 }
 
+// Their rows would be the mean of the others and frozen. A run that trains them makes the model to adapt.
+TEST_F(Lora, NewIdsOfATokenizerAreTrainedFirst) {
+  ASSERT_EQ(
+      run(folder_, {"train-tokenizer", "one.txt", "two.txt", "--vocab_size", "301", "--out", "more"}).code,
+      0);
+  const std::vector<std::string> more = {"--data.train_tokenizer=null", "--data.tokenizer=more",
+                                         "--data.cache_dir=cache-more", "--accept_changes"};
+  for (const char* how : {"--dry_run", "--json"}) {
+    const auto refused = run(folder_, with(with(arguments("refused"), more), {how}));
+    EXPECT_EQ(refused.code, 2) << refused.output;
+    EXPECT_THAT(
+        refused.output,
+        HasSubstr("the tokenizer (data.tokenizer) has 301 ids and runs/base/hf embeddings of 300: adapters"));
+  }
+  const auto rows =
+      run(folder_, with({"train", "config.yaml", "--trainer.id=rows", "--trainer.num_train_steps=4",
+                         "--initialize_from_hf=runs/base/hf", "--trainer.freeze=[h]", "--hf_export=true"},
+                        more));
+  EXPECT_EQ(rows.code, 0) << rows.output;
+  const auto adapted = train("adapted", with({"--initialize_from_hf=runs/rows/hf"}, more));
+  EXPECT_THAT(adapted.output, HasSubstr("adapter runs/adapted/adapter"));
+  EXPECT_EQ(ids({"runs/adapted/adapter"}), ids({"runs/adapted"}));
+}
+
 TEST_F(Lora, DryRunCountsWhatIsTrained) {
   const auto plan = run(folder_, arguments("dry", {"--dry_run", "--world", "2"}));
   EXPECT_EQ(plan.code, 0) << plan.output;

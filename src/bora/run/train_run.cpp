@@ -35,6 +35,7 @@
 #include "bora/run/session.h"
 #include "bora/run/start_tokenizer.h"
 #include "bora/run/told_status.h"
+#include "bora/run/weights_look.h"
 #include "bora/train/signals.h"
 
 namespace bora::run {
@@ -180,6 +181,8 @@ void look_at_trained_tokenizer(Session& session, const RunFlags& flags, const Pr
        problems_of_prompts(config.sample, session.text().tokenizer, config.model.config->seq_len()))
     fail(ErrorKind::Config, "{}: {}", p.key, p.message);
   if (found.resume) return;
+  if (const auto problem = problem_of_new_ids(config, session.text().vocab_size()))
+    fail(ErrorKind::Config, "{}: {}", problem->key, problem->message);
   const auto other = other_tokenizer(config, session.text().tokenizer, flags.accept_changes);
   if (!other) return;
   if (!flags.accept_changes) fail(ErrorKind::Config, "{}: {}", other->key, other->message);

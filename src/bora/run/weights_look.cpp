@@ -146,6 +146,7 @@ void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, P
       const auto path = path_join(hf, "config.json");
       const auto theirs = models::model_config_from_hf(checkpoint::read_hf_config(hf), path);
       warn("initialize_from_hf", hf, described(*theirs, vocab.value_or(1)));
+      if (auto problem = problem_of_new_ids(config, vocab.value_or(0))) problems.add(std::move(*problem));
     });
   const auto& from = config.checkpoint_to_start_from();
   if (!from || !exists(*from) || exists(path_join(*from, "config.json"))) return;  // told already
@@ -159,6 +160,22 @@ void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, P
       return problems.add(key, fmt::format("is {}, of another model: {}; {}", *from, wrong, block_of(*from)));
     warn(key, *from, described_there);
   });
+}
+
+std::optional<ConfigProblem> problem_of_new_ids(const LmConfig& config, std::int64_t vocab) {
+  const auto& from = config.initialize_from_hf;
+  if (!config.lora || from.empty()) return std::nullopt;
+  const auto rows =
+      models::vocab_size_from_hf(checkpoint::read_hf_config(from), path_join(from, "config.json"));
+  if (vocab <= rows) return std::nullopt;
+  return ConfigProblem{
+      "", "lora",
+      fmt::format(
+          "the tokenizer (data.tokenizer) has {} ids and {} embeddings of {}: adapters leave these as they "
+          "are, and the rows of new ids would all stay the mean of the others; train them first, in a run "
+          "without lora and with hf_export: true (trainer.freeze may keep the layers), and start from its "
+          "export (initialize_from_hf: RUN/hf), or take a tokenizer of at most {} ids",
+          with_commas(vocab), from, with_commas(rows), with_commas(rows))};
 }
 
 }  // namespace bora::run

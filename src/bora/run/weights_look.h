@@ -26,4 +26,8 @@ void look_at_fit(const LmConfig& config, std::optional<std::int64_t> vocab, cons
 void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, ProblemList& problems,
                     std::vector<std::string>& warnings);
 
+/// Adapters leave the embeddings as they are: new rows, of a tokenizer with more ids than the model of
+/// initialize_from_hf has embeddings, would never differ from each other.
+std::optional<ConfigProblem> problem_of_new_ids(const LmConfig& config, std::int64_t vocab);
+
 }  // namespace bora::run
