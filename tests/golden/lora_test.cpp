@@ -143,6 +143,13 @@ TEST_F(Lora, StartsFromARunAndItsAdapters) {
   EXPECT_EQ(read_text(folder_ + "/runs/whole/adapter/adapter_model.safetensors"),
             read_text(folder_ + "/runs/of_a_run/adapter/adapter_model.safetensors"));
   EXPECT_EQ(from_run("further", "runs/whole").code, 0);
+  // Its adapters are for the model that those of the other run are for, and so is an export of them.
+  const auto config = parse_json(read_text(folder_ + "/runs/further/adapter/adapter_config.json"), "further");
+  EXPECT_EQ(config["base_model_name_or_path"], "runs/base/hf");
+  EXPECT_EQ(ids({"runs/further/adapter"}), ids({"runs/further"}));
+  ASSERT_EQ(run(folder_, {"export", "runs/further", "alone", "--peft"}).code, 0);
+  EXPECT_EQ(read_text(folder_ + "/alone/adapter_config.json"),
+            read_text(folder_ + "/runs/further/adapter/adapter_config.json"));
   const auto without =
       run(folder_, {"train", "config.yaml", "--trainer.id=w", "--trainer.initialize_from=runs/whole"});
   EXPECT_EQ(without.code, 2) << without.output;

@@ -18,6 +18,7 @@
 #include "bora/run/hub_name.h"
 #include "bora/run/models.h"
 #include "bora/run/peft.h"
+#include "bora/run/start_weights.h"
 #include "bora/tokenize/formats/tokenizer_files.h"
 #include "bora/train/first_non_finite.h"
 
@@ -52,7 +53,7 @@ std::unique_ptr<nn::LanguageModel> model_of_checkpoint(const std::string& checkp
   auto config = models::model_config_from_hf(described, path);
   auto model = model_to_fill(*config, models::vocab_size_from_hf(described, path));
   if (state.contains("lora")) attach_recorded(*model, state["lora"], path);
-  base = json_get<std::string>(state, "lora_base", path, "");
+  base = base_of_adapters(json_get<std::string>(state, "lora_base", path, ""));
   auto arrays = checkpoint::checkpoint_arrays(model->parameters());
   checkpoint::restore_parameters(checkpoint, arrays);
   return model;
@@ -81,7 +82,7 @@ namespace {
 
 // The directory of an adapter without a model of its own.
 OpenedModel open_adapter(const std::string& path) {
-  const auto base = base_of_peft(path);
+  const auto base = base_of_adapters(base_of_peft(path));
   if (base.empty() || !exists(base)) {
     fail(ErrorKind::NotFound,
          "{} is an adapter {}, which is not here\nhint: give that model, and --adapter {}", path,

@@ -17,6 +17,7 @@
 #include "bora/run/join_workers.h"
 #include "bora/run/run_lanes.h"
 #include "bora/run/run_record.h"
+#include "bora/run/start_weights.h"
 #include "bora/train/reduction.h"
 #include "bora/train/signals.h"
 
@@ -115,6 +116,7 @@ void Session::prepare() {
   end_with_the_data();
   model_.emplace(loaded_, workers_, text_->vocab_size());
   describe_model(*model_, console_);
+  if (config().lora) base_of_adapters_ = run::base_of_adapters(config(), place_.directory);
   find_lanes();
   if (is_first()) {
     earlier_arithmetic_ = recorded_arithmetic(place_.directory);

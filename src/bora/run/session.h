@@ -55,6 +55,8 @@ class Session {
   track::Console& console() { return console_; }
   mesh::Communicator& workers() { return *workers_; }
   std::shared_ptr<mesh::Communicator> shared_workers() { return workers_; }
+  /// The model that the adapters are for: what the run began with, or what that has adapters for.
+  const std::string& base_of_adapters() const { return base_of_adapters_; }
   TextData& text() { return *text_; }
   PlacedModel& model() { return *model_; }
   optim::Optimizer& optimizer() { return *optimizer_; }
@@ -96,6 +98,7 @@ class Session {
   std::unique_ptr<track::Tracker> tracker_;
   std::unique_ptr<track::ThroughputMeter> meter_;
   std::span<Hook* const> hooks_;
+  std::string base_of_adapters_;
   bool takes_other_data_ = false;
   bool ends_with_the_data_ = false;
   std::int64_t lanes_ = 1;

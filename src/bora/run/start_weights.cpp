@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -20,6 +21,18 @@ namespace {
 Json state_of(const std::string& checkpoint) {
   const auto path = path_join(checkpoint, "state.json");
   return parse_json(read_text(path), path);
+}
+
+// Of a checkpoint, or of a run's newest one; null for what is neither.
+Json state_in(const std::string& directory) try {
+  return state_of(checkpoint::find_checkpoint(directory));
+} catch (const Error&) {
+  return {};
+}
+
+std::string recorded_base(const Json& state) {
+  const auto base = state.find("lora_base");
+  return base != state.end() && base->is_string() ? base->get<std::string>() : "";
 }
 
 std::string without_hint(const std::string& text) { return text.substr(0, text.find("\nhint: ")); }
@@ -119,6 +132,21 @@ std::vector<checkpoint::CheckpointArray> arrays_to_start_with(
          from, describe_adapters(there), describe_adapters(here), from);
   }
   return parameters;
+}
+
+std::string base_of_adapters(std::string from) {
+  for (std::set<std::string> seen; !from.empty() && seen.insert(from).second;) {
+    const auto state = state_in(from);
+    if (!state.contains("lora")) break;
+    from = recorded_base(state);
+  }
+  return from;
+}
+
+std::string base_of_adapters(const LmConfig& config, const std::string& run_directory) {
+  const auto from = model_to_start_from(config);
+  const auto recorded = exists(from) ? "" : recorded_base(state_in(run_directory));
+  return base_of_adapters(recorded.empty() ? from : recorded);
 }
 
 std::string misfit(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& from,

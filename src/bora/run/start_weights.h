@@ -20,6 +20,12 @@ std::vector<checkpoint::CheckpointArray> arrays_to_start_with(
     nn::LanguageModel& model, const std::string& checkpoint,
     std::vector<checkpoint::CheckpointArray> parameters);
 
+/// The model that adapters are for where they are put on what is in `from`: that itself, or, where it is a run or a
+/// checkpoint that has adapters, the model that these are for. "": nobody knows.
+std::string base_of_adapters(std::string from);
+/// The same of a run's adapters. What the run began with may be gone when it goes on: then its own record counts.
+std::string base_of_adapters(const LmConfig& config, const std::string& run_directory);
+
 /// What a run of this configuration cannot take from a checkpoint: the first array whose shape is another there, with
 /// both. Empty: everything fits. Reads no values. `vocab`: none where the tokenizer is still to be trained; then that
 /// of the checkpoint counts.

@@ -208,7 +208,7 @@ checkpoint::CheckpointContent Checkpoints::content() {
   c.state["model"] = model->hf_config();
   if (const auto adapters = record_of_adapters(*model); !adapters.is_null()) {
     c.state["lora"] = adapters;
-    c.state["lora_base"] = model_to_start_from(config);
+    c.state["lora_base"] = session_.base_of_adapters();
   }
   c.state["tokens"] = session_.meter().total_tokens();
   c.state["data_order"] = session_.text().datasets.train->order();

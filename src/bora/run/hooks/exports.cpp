@@ -29,7 +29,7 @@ void export_adapter(Session& session, const std::string& directory) {
   auto& model = session.model();
   const auto dtype = core::parse_dtype(session.config().hf_save_dtype);
   model.lend_values([&](const WholeValues& whole) {
-    save_peft(*model, directory, model_to_start_from(session.config()), dtype, whole);
+    save_peft(*model, directory, session.base_of_adapters(), dtype, whole);
   });
 }
 
