@@ -58,16 +58,13 @@ void require_tensors(const checkpoint::SafetensorsFile& file,
        join(problems, fmt::format("\n{}: ", file.path())), more, kConfig);
 }
 
-void require_names_of_their_own(nn::LanguageModel& model, const std::string& directory) {
-  if (const auto problem = problem_for_peft(model); !problem.empty())
-    fail(ErrorKind::Unsupported, "{}: {}", directory, problem);
+void refuse(const std::string& directory, const std::string& problem) {
+  if (!problem.empty()) fail(ErrorKind::Unsupported, "{}: {}", directory, problem);
 }
 
-}  // namespace
-
-std::string problem_for_peft(nn::LanguageModel& model) {
+std::string problem_of_names(const std::vector<NamedMap>& maps) {
   std::map<std::string, std::string> paths;  // by their names
-  for (const auto& map : named_maps(model)) {
+  for (const auto& map : maps) {
     if (!map.adapter) continue;
     const auto [other, is_new] = paths.emplace(map.hf, map.path);
     if (!is_new)
@@ -75,6 +72,27 @@ std::string problem_for_peft(nn::LanguageModel& model) {
                          other->second, map.path, map.hf);
   }
   return "";
+}
+
+// PEFT turns these names of the type into parts of its experts' joined weights, in whatever layer they are.
+std::string problem_of_dense_layers(const std::string& type, const std::vector<NamedMap>& maps) {
+  if (type != "qwen3_moe") return "";
+  for (const auto& map : maps)
+    for (const char* name : {"gate_proj", "up_proj", "down_proj"})
+      if (map.adapter && ends_name(name, map.hf))
+        return fmt::format(
+            "PEFT takes gate_proj, up_proj and down_proj of a qwen3_moe for parts of its experts and would drop the "
+            "adapter of {}; export the merged model, or leave these maps alone (lora.exclude_modules)",
+            map.path);
+  return "";
+}
+
+}  // namespace
+
+std::string problem_for_peft(nn::LanguageModel& model) {
+  const auto maps = named_maps(model);
+  const auto problem = problem_of_names(maps);
+  return problem.empty() ? problem_of_dense_layers(model.shape().type, maps) : problem;
 }
 
 std::vector<checkpoint::HfParameter> adapter_parameters(nn::LanguageModel& model) {
@@ -109,7 +127,7 @@ void load_peft(nn::LanguageModel& model, const std::string& directory) {
   }
   const auto where = path_join(directory, std::string(kConfig));
   model.attach_adapters(adapters_of_peft(read_config(directory), maps, where), Key{});
-  require_names_of_their_own(model, directory);
+  refuse(directory, problem_of_names(named_maps(model)));
   const auto path = path_join(directory, std::string(kTensors));
   const auto parameters = adapter_parameters(model);
   require_tensors(checkpoint::SafetensorsFile(path), parameters);
@@ -125,7 +143,7 @@ void save_peft(nn::LanguageModel& model, const std::string& directory, const std
          "--peft writes the model",
          directory);
   }
-  require_names_of_their_own(model, directory);
+  refuse(directory, problem_for_peft(model));
   bool transposed = false;
   for (const auto& map : model.linear_maps())
     if (map.adapter) transposed = transposed || model.hf_name(map.path + ".weight").transposed;

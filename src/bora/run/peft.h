@@ -17,7 +17,8 @@ namespace bora::run {
 std::vector<checkpoint::HfParameter> adapter_parameters(nn::LanguageModel& model);
 
 /// Why the adapters of a model cannot be files of PEFT: linear maps that are parts of one in the Hugging Face
-/// layout, which would have one adapter there. "" where they can.
+/// layout, which would have one adapter there; MLPs of a Qwen 3 with experts, whose adapters PEFT drops. "" where they
+/// can.
 std::string problem_for_peft(nn::LanguageModel& model);
 
 /// Whether a directory holds adapter_config.json.
@@ -27,8 +28,8 @@ std::string base_of_peft(const std::string& directory);
 
 /// Puts an adapter on a model that has none. Errors name the file and what is wrong with it, all at once:
 /// Unsupported for what is no plain low-rank adapter of linear maps (another peft_type, DoRA, biases,
-/// modules_to_save, an initialisation that changes the model's own weights) and problem_for_peft; Corruption for tensors that are
-/// missing, left over or of another shape.
+/// modules_to_save, an initialisation that changes the model's own weights) and for maps that are one;
+/// Corruption for tensors that are missing, left over or of another shape.
 void load_peft(nn::LanguageModel& model, const std::string& directory);
 
 /// Writes the adapters of a model, whole or not at all; what stands there is replaced in one step. `base`:

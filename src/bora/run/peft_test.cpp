@@ -175,6 +175,34 @@ TEST(PeftFused, MapsThatAreOneForPeftAreRefused) {
   EXPECT_EQ(problem_for_peft(*other), "");
 }
 
+// Layer 1 of 2 has no experts.
+TEST(PeftExperts, AdaptersThatPeftDropsAreRefused) {
+  const auto config = models::model_config_from_hf(
+      parse_json(
+          R"({"model_type": "qwen3_moe", "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 2,
+                     "moe_intermediate_size": 6, "num_experts": 4, "num_experts_per_tok": 2, "mlp_only_layers": [1],
+                     "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4, "vocab_size": 20,
+                     "max_position_embeddings": 8, "rms_norm_eps": 1e-6, "rope_theta": 100.0})",
+          "config.json"),
+      "config.json");
+  const auto key = Key::from_seed(1);
+  const auto model = models::make_model(*config, 20, key);
+  model->attach_adapters({{"layers.0.self_attn.q_proj", {}}}, key);
+  EXPECT_EQ(problem_for_peft(*model), "");
+  const auto dense = models::make_model(*config, 20, key);
+  dense->attach_adapters({{"layers.1.mlp.down_proj", {}}}, key);
+  const auto to = testing::TempDir() + "bora_peft_experts";
+  const auto [kind, words] = said([&] { save_peft(*dense, to, "base"); });
+  EXPECT_EQ(kind, ErrorKind::Unsupported);
+  EXPECT_EQ(
+      words,
+      to +
+          ": PEFT takes gate_proj, up_proj and down_proj of a qwen3_moe for parts of its experts and would drop "
+          "the adapter of layers.1.mlp.down_proj; export the merged model, or leave these maps alone "
+          "(lora.exclude_modules)");
+  EXPECT_FALSE(exists(to));
+}
+
 // A directory with tensors of its own.
 class PeftFiles : public testing::Test {
  protected:
