@@ -90,6 +90,11 @@ void freeze(const std::vector<core::Parameter>& parameters, const std::vector<st
 }  // namespace
 
 std::vector<nn::NewAdapter> chosen_adapters(const LoraConfig& lora, nn::LanguageModel& model) {
+  if (const auto shape = model.shape(); shape.hears())
+    fail(
+        ErrorKind::Config,
+        "lora: a model of speech ({}) takes no adapters\nhint: leave lora out; trainer.freeze trains a part of it",
+        shape.type);
   const auto maps = named_maps(model);
   std::vector<std::string> problems;
   auto chosen = targets_of(lora.target_modules, maps, problems);

@@ -14,7 +14,7 @@
 namespace bora::run {
 
 /// The adapters that `lora` asks for. Config errors, all at once: names that no linear map has, with the
-/// nearest one; the head; nothing left.
+/// nearest one; the head; nothing left; a model of speech, which takes none.
 std::vector<nn::NewAdapter> chosen_adapters(const LoraConfig& lora, nn::LanguageModel& model);
 
 /// Does to a new model what a run does before it trains: adapters, then what is frozen. Config errors as

@@ -86,6 +86,14 @@ TEST(Lora, WrongTargetsAreToldTogether) {
             "lora.target_modules: no linear map is left");
 }
 
+TEST(Lora, ModelsOfSpeechTakeNone) {
+  for (const char* lora : {"{}", "{target_modules: [q_proj]}"})
+    EXPECT_EQ(
+        error_of([&] { adapted(with_lora(lora, "{type: whisper}")); }),
+        "lora: a model of speech (whisper) takes no adapters\nhint: leave lora out; trainer.freeze trains a "
+        "part of it");
+}
+
 TEST(Lora, ItsKeysAreChecked) {
   const auto problems = error_of([] {
     load("model: " + kModel + "\nlora: {r: 0, alpha: 0, dropout: 1, target_modules: \"(\", rank: 3}\n");
