@@ -109,7 +109,9 @@ constexpr IgnoredKey kIgnored[] = {
     {"distributed", kLauncher},
     {"ray", kLauncher},
     {"elastic", kLauncher},
-    {"per_device_eval_parallelism", "evaluation takes small batches; its result does not depend on them"},
+    {"per_device_eval_parallelism",
+     "evaluation takes small batches of its own; but max_eval_batches counts batches of 16 sequences, in Levanter of "
+     "this many on each device"},
     {"allow_nondivisible_batch_size", "lanes adapt to each batch"},
     {"require_accelerator", "trainer.device says where the run computes"},
     {"shutdown_at_exit", "machines are not shut down"},
@@ -224,7 +226,8 @@ void TrainerConfig::bind(Binder& b) {
   b.field("num_train_steps", num_train_steps, kSize,
           "steps in all; more than before extend a run that has ended");
   b.field("steps_per_eval", steps_per_eval, kNonNegative, "steps between evaluations; 0: only at the end");
-  b.field("max_eval_batches", max_eval_batches, kSize, "of 16 sequences, for each source; default: all");
+  b.field("max_eval_batches", max_eval_batches, kSize,
+          "of 16 sequences (Levanter: of its own batches), for each source; default: all");
   b.field("load_checkpoint", load_checkpoint,
           "unset: go on from a checkpoint if there is one; true: must; false: never");
   bind_path(b, "initialize_from", initialize_from,

@@ -167,6 +167,20 @@ TEST(TrainerConfigIgnored, KeysAreReadAndTold) {
   EXPECT_EQ(r.ignored.size(), 5);  // the first three are read
 }
 
+TEST(TrainerConfigIgnored, SaysWhatIsOtherThanInLevanter) {
+  const auto why = [](const std::string& block) {
+    ConfigTree tree;
+    tree.merge_text("trainer: " + block, "t.yaml");
+    Root root;
+    const auto ignored = ignored_keys(tree, root);
+    return ignored.size() == 1 ? ignored[0].message : "";
+  };
+  EXPECT_EQ(
+      why("{per_device_eval_parallelism: 4, max_eval_batches: 50}"),
+      "evaluation takes small batches of its own; but max_eval_batches counts batches of 16 sequences, in "
+      "Levanter of this many on each device");
+}
+
 TEST(TrainerConfigProfiler, OldAndNewSpellings) {
   const auto none = read("  seed: 1\n").root.trainer.profiler;
   EXPECT_FALSE(none.enabled);
