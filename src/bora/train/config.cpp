@@ -121,7 +121,7 @@ constexpr IgnoredKey kIgnored[] = {
     {"log_xla_hlo", kNoCompiler},
     {"log_dir", "everything goes into the run directory"},
     {"allow_partial_checkpoint", "a checkpoint is complete or it is not loaded"},
-    {"model_averaging", "not built yet: evaluation uses the parameters themselves"},
+    {"model_averaging", "not built yet: evaluation and exports use the parameters themselves"},
     {"watch", kNotBuilt},
     {"profiler_perfetto_link", kOpenIt},
 };

@@ -179,6 +179,8 @@ TEST(TrainerConfigIgnored, SaysWhatIsOtherThanInLevanter) {
       why("{per_device_eval_parallelism: 4, max_eval_batches: 50}"),
       "evaluation takes small batches of its own; but max_eval_batches counts batches of 16 sequences, in "
       "Levanter of this many on each device");
+  EXPECT_EQ(why("{model_averaging: {type: ema, beta: 0.995}}"),
+            "not built yet: evaluation and exports use the parameters themselves");
 }
 
 TEST(TrainerConfigProfiler, OldAndNewSpellings) {
