@@ -384,6 +384,25 @@ TEST(Preflight, SaysHowLongItTakesAndWhatIsOdd) {
           HasSubstr("optimizer.warmup = 1000 is longer than the run of 40 steps (trainer.num_train_steps)")));
 }
 
+// Levanter's batch would be 8.
+TEST(Preflight, TheBatchOfADeviceIsThatOfAllWorkers) {
+  const auto folder = small_project("preflight_device_batch");
+  const auto plan = [&](Words more) {
+    const auto done = run(
+        folder,
+        with(train_with({"--dry_run", "--trainer.train_batch_size=-1", "--trainer.per_device_parallelism=4"}),
+             std::move(more)));
+    EXPECT_EQ(done.code, 0) << done.output;
+    return done.output;
+  };
+  EXPECT_THAT(
+      plan({"--world", "2"}),
+      HasSubstr("trainer.train_batch_size = -1 is 4 sequences (trainer.per_device_parallelism), whatever the "
+                "number of workers, where Levanter multiplies them by those that share a batch; for more "
+                "give trainer.train_batch_size a number"));
+  EXPECT_THAT(plan({}), Not(HasSubstr("whatever the number of workers")));
+}
+
 // The end of the run is step 40.
 TEST(Preflight, KeysThatChangeNothingBesideOthersAreTold) {
   const auto folder = small_project("preflight_idle");

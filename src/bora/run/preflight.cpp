@@ -73,6 +73,7 @@ class Look {
     found_.can_be_shown = found_.problems.size() == loaded_.problems.size();
     look_around();
     look_at_schedule();
+    look_at_batch();
     for (auto& text : idle_keys(loaded_)) found_.warnings.push_back(std::move(text));
     look_at_packing();
     if (flags_.world == 0) look_for_device();
@@ -316,6 +317,16 @@ class Look {
     };
     look("warmup", schedule.warmup, "the learning rate never reaches optimizer.learning_rate");
     if (schedule.decay) look("decay", *schedule.decay, "the learning rate falls from the beginning");
+  }
+
+  // In Levanter such a batch grows with the workers.
+  void look_at_batch() {
+    constexpr const char* kKey = "trainer.train_batch_size";
+    if (workers_ == 1 || loaded_.tree.scalar(kKey) != "-1") return;
+    found_.warnings.push_back(fmt::format(
+        "{} = -1 is {} sequences (trainer.per_device_parallelism), whatever the number of workers, where "
+        "Levanter multiplies them by those that share a batch; for more give {} a number",
+        kKey, config_.trainer.per_device_parallelism, kKey));
   }
 
   void look_at_tokenizer_of_weights() {

@@ -133,10 +133,13 @@ void refuse(Binder& b, std::string_view name, std::string_view what_to_do) {
   b.mark_used(name);
 }
 
-/// train_batch_size: -1 leaves it to per_device_parallelism, as in Levanter.
+/// train_batch_size: -1 leaves it to per_device_parallelism. Levanter multiplies that by the workers that share a batch;
+/// here no result depends on their number.
 void bind_batch_size(Binder& b, TrainerConfig& t) {
-  b.field("per_device_parallelism", t.per_device_parallelism, or_else(-1, kSize),
-          "the batch where train_batch_size is -1; else unused: trainer.lanes divides the batch");
+  b.field(
+      "per_device_parallelism", t.per_device_parallelism, or_else(-1, kSize),
+      "the batch where train_batch_size is -1, whatever the number of workers; else unused: trainer.lanes divides "
+      "the batch");
   if (b.text("train_batch_size") != "-1") {
     return data::bind_batch_schedule(b, "train_batch_size", t.train_batch_size,
                                      "sequences per step, or stages [{start: step, value: sequences}, ...]");
