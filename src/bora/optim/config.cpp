@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/optim/config.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -58,17 +60,29 @@ void bind_decay_shape(Binder& b, DecayShape& shape) {
   }
 }
 
+// Levanter's older name for a list of cycles. The name that they were given under.
+std::string_view bind_older_cycles(Binder& b, OptimizerConfig& c) {
+  constexpr std::string_view kOlder = "haps";
+  std::optional<std::vector<std::int64_t>> starts;
+  if (b.reading()) b.field(kOlder, starts, at_least(1));
+  if (!starts) return "cycles";
+  check(b, kOlder, c.cycles.index() == 0, "is an older name of cycles, which is given, too; leave it out");
+  c.cycles = std::move(*starts);
+  return kOlder;
+}
+
 void bind_cycles(Binder& b, OptimizerConfig& c) {
-  bind_one_or_many(b, "cycles", c.cycles, "number of cycles, or the steps at which new ones begin",
-                   at_least(1));
+  bind_one_or_many(b, "cycles", c.cycles,
+                   "number of cycles, or the steps at which new ones begin (also: haps)", at_least(1));
+  const auto name = bind_older_cycles(b, c);
   bind_one_or_many(b, "cycle_length", c.cycle_length, "length of a cycle, or of each", kCycleLength);
   if (!b.reading()) return;
   const bool both = c.cycles.index() != 0 && c.cycle_length.index() != 0;
-  check(b, "cycle_length", !both, "excludes cycles; give one of them");
+  check(b, "cycle_length", !both, fmt::format("excludes {}; give one of them", name));
   if (const auto* starts = std::get_if<std::vector<std::int64_t>>(&c.cycles)) {
     const bool rising =
         std::adjacent_find(starts->begin(), starts->end(), std::greater_equal<>()) == starts->end();
-    check(b, "cycles", rising, "must be rising steps above 0");
+    check(b, name, rising, "must be rising steps above 0");
   }
   const auto check_cycle = [&](double length) { check_length(b, "cycle_length", length); };
   if (const auto* length = std::get_if<double>(&c.cycle_length)) check_cycle(*length);
@@ -88,7 +102,6 @@ void bind_schedule(Binder& b, OptimizerConfig& c) {
   bind_cycles(b, c);
   b.field("cooldown", c.cooldown, kLength, "deprecated: a last linear decay to the floor");
   bind_decay_shape(b, c.lr_schedule);
-  b.ignored("haps", "deprecated by Levanter: use cycles");
   check(b, "lr_schedule", c.lr_schedule.type != "inv" || c.min_lr_ratio > 0,
         "inv needs min_lr_ratio above 0");
   check_length(b, "warmup", c.warmup);

@@ -87,6 +87,18 @@ TEST(OptimizerConfig, OneValueIsNotAListOfOne) {
   EXPECT_EQ(read("  cycles: null\n").cycles.index(), 0u);
 }
 
+TEST(OptimizerConfig, HapsAreCycles) {
+  using Steps = std::vector<std::int64_t>;
+  EXPECT_EQ(std::get<Steps>(read("  haps: [30, 60]\n").cycles), (Steps{30, 60}));
+  EXPECT_EQ(std::get<std::int64_t>(read("  haps: null\n  cycles: 3\n").cycles), 3);
+  EXPECT_THAT(
+      problems_of("  haps: [30, 60]\n  cycles: [30, 60]\n"),
+      ElementsAre("my.yaml:2 optimizer.haps is an older name of cycles, which is given, too; leave it out"));
+  EXPECT_THAT(problems_of("  haps: [60, 30]\n  cycle_length: 5\n"),
+              ElementsAre("my.yaml:2 optimizer.haps must be rising steps above 0",
+                          "my.yaml:3 optimizer.cycle_length = 5 excludes haps; give one of them"));
+}
+
 TEST(OptimizerConfig, SkipBadStepsHasFourSpellings) {
   EXPECT_FALSE(read("  skip_bad_steps: false\n").skip_bad_steps);
   EXPECT_FALSE(read("  skip_bad_steps: null\n").skip_bad_steps);
