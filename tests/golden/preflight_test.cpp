@@ -381,7 +381,9 @@ TEST(Preflight, SaysHowLongItTakesAndWhatIsOdd) {
       plan.output,
       AllOf(
           testing::ContainsRegex("time  +about .* for the 40 steps left, an estimate by steps timed"),
-          HasSubstr("optimizer.warmup = 1000 is longer than the run of 40 steps (trainer.num_train_steps)")));
+          HasSubstr(
+              "warning     optimizer.warmup makes 1000 steps, and the run has 40: the learning rate never reaches "
+              "optimizer.learning_rate")));
 }
 
 // Levanter's batch would be 8.

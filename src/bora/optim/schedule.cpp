@@ -113,6 +113,27 @@ std::int64_t main_steps(const OptimizerConfig& c, std::int64_t total) {
   return total - length_in_steps(c.cooldown, total);
 }
 
+// The first steps of all, and the last one's end.
+std::vector<std::int64_t> boundaries_of(const OptimizerConfig& c, std::int64_t steps) {
+  auto out = inner_boundaries(c, steps);
+  out.insert(out.begin(), 0);
+  out.push_back(steps);
+  return out;
+}
+
+// Lengths as they are asked for, which together may be more than the cycle's.
+struct Cycle {
+  std::int64_t begin, length, rise, fall;
+  std::int64_t rest() const { return std::max<std::int64_t>(0, length - rise); }
+};
+
+Cycle cycle_of(const OptimizerConfig& c, const std::vector<std::int64_t>& boundaries, std::size_t index) {
+  Cycle out{boundaries[index], boundaries[index + 1] - boundaries[index], 0, 0};
+  out.rise = length_in_steps(index == 0 ? c.warmup : c.rewarmup, out.length);
+  out.fall = c.decay ? length_in_steps(*c.decay, out.length) : out.rest();
+  return out;
+}
+
 std::string shown(double value) { return fmt::format("{}", value); }
 
 }  // namespace
@@ -178,15 +199,40 @@ std::vector<ScheduleProblem> schedule_problems(const OptimizerConfig& c, std::in
   return out;
 }
 
+std::vector<ScheduleProblem> schedule_warnings(const OptimizerConfig& c, std::int64_t total_steps) {
+  std::vector<ScheduleProblem> out;
+  const auto boundaries = boundaries_of(c, main_steps(c, total_steps));
+  const auto add = [&](const char* key, const std::string& message) {
+    const auto is_it = [&](const ScheduleProblem& p) { return p.key == key; };
+    if (std::none_of(out.begin(), out.end(), is_it)) out.push_back({key, message});
+  };
+  for (std::size_t i = 0; i + 1 < boundaries.size(); ++i) {
+    const auto cycle = cycle_of(c, boundaries, i);
+    const auto* rise = i == 0 ? "warmup" : "rewarmup";
+    const auto whole = boundaries.size() > 2 ? fmt::format("the cycle from step {}", cycle.begin)
+                       : c.cooldown > 0      ? std::string("the run before optimizer.cooldown")
+                                             : std::string("the run");
+    if (cycle.rise > cycle.length)
+      add(rise, fmt::format(
+                    "makes {} steps, and {} has {}: the learning rate never reaches optimizer.learning_rate",
+                    cycle.rise, whole, cycle.length));
+    else if (cycle.fall > cycle.rest())
+      add("decay",
+          fmt::format("makes {} steps beside the {} of optimizer.{} = {}, and {} has {}: the learning rate "
+                      "falls in {}; null is all that is left",
+                      cycle.fall, cycle.rise, rise, i == 0 ? c.warmup : c.rewarmup, whole, cycle.length,
+                      cycle.rest()));
+  }
+  return out;
+}
+
 Schedule::Schedule(const OptimizerConfig& config, std::int64_t total_steps) : peak_(config.learning_rate) {
   for (const auto& problem : schedule_problems(config, total_steps)) {
     fail(ErrorKind::Config, "optimizer{}{}: {}", problem.key.empty() ? "" : ".", problem.key,
          problem.message);
   }
   const std::int64_t steps = main_steps(config, total_steps);
-  boundaries_ = inner_boundaries(config, steps);
-  boundaries_.insert(boundaries_.begin(), 0);
-  boundaries_.push_back(steps);
+  boundaries_ = boundaries_of(config, steps);
   double value = 0;
   for (std::size_t i = 0; i + 1 < boundaries_.size(); ++i) value = add_cycle(config, i, value);
   if (steps < total_steps) {
@@ -196,11 +242,12 @@ Schedule::Schedule(const OptimizerConfig& config, std::int64_t total_steps) : pe
 }
 
 double Schedule::add_cycle(const OptimizerConfig& c, std::size_t index, double before) {
-  const std::int64_t begin = boundaries_[index], length = boundaries_[index + 1] - begin;
-  const std::int64_t rise = std::min(length, length_in_steps(index == 0 ? c.warmup : c.rewarmup, length));
-  const std::int64_t fall =
-      c.decay ? std::min(length - rise, length_in_steps(*c.decay, length)) : length - rise;
-  if (rise > 0) phases_.push_back({begin, line(before, peak_, rise)});
+  const auto cycle = cycle_of(c, boundaries_, index);
+  const auto [begin, length, rise, asked] = cycle;
+  const auto fall = std::min(asked, cycle.rest());
+  const auto upwards = line(before, peak_, rise);
+  if (rise > 0) phases_.push_back({begin, upwards});
+  if (rise > length) return upwards(length);  // it is cut, not made steeper
   if (rise + fall < length) phases_.push_back({begin + rise, [peak = peak_](std::int64_t) { return peak; }});
   if (fall == 0) return peak_;
   const Curve curve = decay_curve(c.lr_schedule, {peak_, peak_ * c.min_lr_ratio, c.min_lr_ratio, rise, fall});

@@ -26,6 +26,9 @@ struct ScheduleProblem {
   std::string message;  ///< "a cycle begins at step 700, but there are 500 steps"
 };
 std::vector<ScheduleProblem> schedule_problems(const OptimizerConfig& config, std::int64_t total_steps);
+/// Where that finds nothing: rises and decays that do not fit their cycle, alone or together, each key once. A rise is
+/// cut where its cycle ends, as in Levanter; a decay has what the rise leaves.
+std::vector<ScheduleProblem> schedule_warnings(const OptimizerConfig& config, std::int64_t total_steps);
 
 /// The learning rate of each step; a pure function. Semantics of Levanter: the steps are cut into cycles;
 /// each rises linearly from the value before it (first: from 0, over `warmup`; later: over `rewarmup`) to the

@@ -147,10 +147,69 @@ TEST(Schedule, Cooldown) {
   EXPECT_DOUBLE_EQ(s(100), 1e-3);
 }
 
-TEST(Schedule, WarmupAndDecayAreCutToTheCycle) {
+// As in Levanter: a run that is cut short for a trial has the rates of the long one.
+TEST(Schedule, AWarmupThatIsTooLongIsCut) {
   auto c = config(1e-2, 200, 0.1, "linear");
-  EXPECT_DOUBLE_EQ(Schedule(c, 100)(50), 5e-3);
-  c.warmup = 20;
+  EXPECT_DOUBLE_EQ(Schedule(c, 100)(50), 2.5e-3);
+  EXPECT_DOUBLE_EQ(Schedule(c, 100)(99), Schedule(c, 1000)(99));
+  c.warmup = 10;
+  c.rewarmup = 60;
+  c.cycles = std::vector<std::int64_t>{50, 80};
+  const Schedule twice(c, 100);
+  EXPECT_DOUBLE_EQ(twice(50), 1e-3);
+  EXPECT_DOUBLE_EQ(twice(65), 1e-3 + 9e-3 / 4);
+  EXPECT_DOUBLE_EQ(twice(80), 1e-3 + 9e-3 / 2) << "the next one rises from there";
+}
+
+TEST(Schedule, WhatDoesNotFitItsCycleIsTold) {
+  const auto told = [](const OptimizerConfig& c) {
+    std::string out;
+    for (const auto& [key, message] : schedule_warnings(c, 100)) out += fmt::format("{} {}\n", key, message);
+    return out;
+  };
+  auto c = config(1e-2, 200, 0.1, "linear");
+  EXPECT_EQ(
+      told(c),
+      "warmup makes 200 steps, and the run has 100: the learning rate never reaches optimizer.learning_rate\n");
+  c.warmup = 0.5;
+  c.decay = 0.8;
+  EXPECT_EQ(
+      told(c),
+      "decay makes 80 steps beside the 50 of optimizer.warmup = 0.5, and the run has 100: the learning rate "
+      "falls in 50; null is all that is left\n");
+  c.decay = 0.5;
+  c.cooldown = 20;
+  EXPECT_EQ(told(c), "");
+  c.decay = 41;
+  EXPECT_EQ(
+      told(c),
+      "decay makes 41 steps beside the 40 of optimizer.warmup = 0.5, and the run before optimizer.cooldown has "
+      "80: the learning rate falls in 40; null is all that is left\n");
+  c.cooldown = 0;
+  c.decay.reset();
+  c.warmup = 51;
+  c.rewarmup = 60;
+  c.cycles = std::vector<std::int64_t>{50, 80};
+  EXPECT_EQ(
+      told(c),
+      "warmup makes 51 steps, and the cycle from step 0 has 50: the learning rate never reaches "
+      "optimizer.learning_rate\nrewarmup makes 60 steps, and the cycle from step 50 has 30: the learning rate "
+      "never reaches optimizer.learning_rate\n");
+}
+
+// Fractions that make 1 in all fit, however they are rounded.
+TEST(Schedule, FractionsOfOneFitEveryLength) {
+  auto c = config(1e-2, 0, 0.1, "linear");
+  for (const double warmup : {0.1, 0.2, 0.3, 0.4, 0.7, 0.9}) {
+    c.warmup = warmup;
+    c.decay = 1 - warmup;
+    for (std::int64_t steps = 1; steps < 500; ++steps)
+      EXPECT_TRUE(schedule_warnings(c, steps).empty()) << warmup << " of " << steps;
+  }
+}
+
+TEST(Schedule, ADecayIsCutToWhatTheWarmupLeaves) {
+  auto c = config(1e-2, 20, 0.1, "linear");
   c.decay = 1000;
   EXPECT_DOUBLE_EQ(Schedule(c, 100)(60), 5.5e-3);
   c.decay = 0;

@@ -21,6 +21,7 @@
 #include "bora/core/device_extras.h"
 #include "bora/core/step_graph.h"
 #include "bora/mesh/launch.h"
+#include "bora/optim/schedule.h"
 #include "bora/run/changed_keys.h"
 #include "bora/run/data_end.h"
 #include "bora/run/device_estimate.h"
@@ -72,12 +73,12 @@ class Look {
     for (auto& p : size_problems(config_)) problems_.add(std::move(p));
     found_.can_be_shown = found_.problems.size() == loaded_.problems.size();
     look_around();
-    look_at_schedule();
     look_at_batch();
     for (auto& text : idle_keys(loaded_)) found_.warnings.push_back(std::move(text));
     look_at_packing();
     if (flags_.world == 0) look_for_device();
     if (found_.can_be_shown) look_at_sizes();
+    if (found_.can_be_shown) look_at_schedule();
     if (found_.can_be_shown) look_at_weights();
     if (found_.can_be_shown) {
       look_at_axes(config_, found_.tokenizer.vocab, problems_, found_.warnings);
@@ -305,18 +306,12 @@ class Look {
     for (auto& p : problems_of_prompts(config_.sample, tokenizer, seq_len)) problems_.add(std::move(p));
   }
 
-  // Lengths from 1 on are steps.
+  // Data that is read up ends the schedule, too.
   void look_at_schedule() {
-    const auto steps = config_.trainer.num_train_steps;
-    const auto& schedule = *config_.optimizer.config;
-    const auto look = [&](const char* key, double length, const char* what) {
-      if (length >= 1 && length > static_cast<double>(steps))
-        found_.warnings.push_back(
-            fmt::format("optimizer.{} = {} is longer than the run of {} step{} (trainer.num_train_steps): {}",
-                        key, length, steps, steps == 1 ? "" : "s", what));
-    };
-    look("warmup", schedule.warmup, "the learning rate never reaches optimizer.learning_rate");
-    if (schedule.decay) look("decay", *schedule.decay, "the learning rate falls from the beginning");
+    const auto steps = found_.steps_of_data.value_or(config_.trainer.num_train_steps);
+    if (!optim::schedule_problems(*config_.optimizer.config, steps).empty()) return;  // told elsewhere
+    for (const auto& [key, message] : optim::schedule_warnings(*config_.optimizer.config, steps))
+      found_.warnings.push_back(fmt::format("optimizer.{} {}", key, message));
   }
 
   // In Levanter such a batch grows with the workers.
