@@ -386,6 +386,20 @@ TEST(Preflight, SaysHowLongItTakesAndWhatIsOdd) {
               "optimizer.learning_rate")));
 }
 
+TEST(Preflight, WhatDecaysIsSaidWhereItIsChosen) {
+  const auto folder = small_project("preflight_decay");
+  const std::string chosen = "--optimizer.weight_decay_modules=.*attn.*|.*mlp.*weight";
+  const auto said =
+      testing::ContainsRegex("decay +attn, mlp\\.[a-z_.]+weight, mlp\\.[a-z_.]+weight: 12 of 28 arrays");
+  for (const auto* how : {"--dry_run", "--trainer.stop_at_step=1"})
+    EXPECT_THAT(run(folder, train_with({how, chosen})).output, said);
+  EXPECT_THAT(run(folder, train_with({"--dry_run"})).output, Not(HasSubstr("decay ")));
+  const auto refused = run(folder, train_with({"--dry_run", chosen + "|.*token_embeddings"}));
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_THAT(refused.output,
+              HasSubstr("optimizer.weight_decay_modules: .*token_embeddings selects none of "));
+}
+
 // Levanter's batch would be 8.
 TEST(Preflight, TheBatchOfADeviceIsThatOfAllWorkers) {
   const auto folder = small_project("preflight_device_batch");

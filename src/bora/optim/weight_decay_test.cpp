@@ -88,6 +88,51 @@ TEST(WeightDecay, WhatSelectsNothingIsRefused) {
             "optimizer.weight_decay_modules: mpl selects none of 6 parameters" + hint);
 }
 
+// Levanter's own names are others.
+TEST(WeightDecay, AlternativesThatSelectNothingAreRefused) {
+  const auto outcome = [](const std::string& expression) -> std::string {
+    OptimizerConfig c;
+    c.weight_decay_modules = expression;
+    try {
+      return std::to_string(decayed_weights(c, gpt2()).size());
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Config);
+      return e.what();
+    }
+  };
+  const auto none = [](const std::string& part) {
+    return "optimizer.weight_decay_modules: " + part +
+           " selects none of 6 parameters\nhint: one is embeddings.token.weight, Embedding.weight of kind";
+  };
+  EXPECT_EQ(outcome(".*attn.*weight|.*token_embeddings|.*position_embeddings"), none(".*token_embeddings"));
+  EXPECT_EQ(outcome(R"(.*attn.*|x\|y)"), none(R"(x\|y)"));
+  EXPECT_EQ(outcome(".*(attn|mlp).*weight"), "1");
+  EXPECT_EQ(outcome(".*[|]|.*attn.*"), none(".*[|]"));
+  EXPECT_EQ(outcome(R"(.*attn\.(?:c_attn|c_proj)\.|.*ln_[1|2].*)"), "4");
+  EXPECT_EQ(outcome(R"((.*attn.*)|(.)\2.*|.*token.*)"), "3");  // \2 is none's of a part of its own
+}
+
+TEST(WeightDecay, IsDescribed) {
+  const auto described = [](auto modules, const std::vector<core::Parameter>& parameters) {
+    OptimizerConfig c;
+    c.weight_decay_modules = std::move(modules);
+    return describe_decay(c, parameters);
+  };
+  using List = std::vector<std::string>;
+  EXPECT_EQ(describe_decay({}, llama()), "");
+  EXPECT_EQ(described(List{".attn.", "mlp"}, llama()), "attn, mlp: 2 of 6 arrays");
+  EXPECT_EQ(described(std::string("lm_head"), llama()), "lm_head: 1 of 6 arrays");
+  EXPECT_EQ(described(std::string(".*attn.*weight"), gpt2()), "attn.c_attn.weight: 1 of 6 arrays");
+  auto two = llama();
+  two.push_back(parameter("layers.1.attn.q_proj.weight", "Llama.Block.Attention.Linear"));
+  EXPECT_EQ(described(List{"q_proj"}, two), "attn: 2 of 7 arrays");
+  EXPECT_EQ(described(List{"layers.1"}, two), "layers.1.attn.q_proj.weight: 1 of 7 arrays");
+  std::vector<core::Parameter> many;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"})
+    many.push_back(parameter(name, "Linear"));
+  EXPECT_EQ(described(std::string("."), many), "a, b, c, d, e, f, g, h and 2 more: 10 of 10 arrays");
+}
+
 TEST(WeightDecay, WrongExpression) {
   OptimizerConfig c;
   c.weight_decay_modules = "(";

@@ -15,6 +15,7 @@
 #include "bora/run/machine.h"
 #include "bora/run/memory_estimate.h"
 #include "bora/run/run_device.h"
+#include "bora/run/shape_model.h"
 #include "bora/run/sharding_plan.h"
 #include "bora/run/time_estimate.h"
 #include "bora/train/config.h"
@@ -106,6 +107,7 @@ void show_model(const LmConfig& config, const Preflight& found, track::Console& 
   if (const auto& n = sizes.parameters; n.trained != n.all)
     console.fact("trained", fmt::format("{} of {} parameters; the others are frozen", with_commas(n.trained),
                                         with_commas(n.all)));
+  if (const auto text = describe_decay(config, tokenizer.vocab); !text.empty()) console.fact("decay", text);
   console.fact("tokens",
                fmt::format("{} per step · {} in {} steps", with_commas(schedule.batch_size(0) * seq_len),
                            human_count(static_cast<double>(schedule.offset(t.num_train_steps) * seq_len)),

@@ -12,6 +12,7 @@
 #include "bora/base/text.h"
 #include "bora/core/device_kernels.h"
 #include "bora/optim/add_optimizer.h"
+#include "bora/optim/weight_decay.h"
 #include "bora/run/data_end.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/join_workers.h"
@@ -124,7 +125,10 @@ void Session::prepare() {
     if (const auto from = model_to_start_from(config()); !from.empty())
       keep_generation(from, text_->tokenizer, place_.directory);
   }
-  optimizer_ = optim::make_optimizer(config().optimizer, core::trainable_parameters(model_->parameters()));
+  const auto trained = core::trainable_parameters(model_->parameters());
+  optimizer_ = optim::make_optimizer(config().optimizer, trained);
+  if (const auto text = optim::describe_decay(*config().optimizer.config, trained); !text.empty())
+    console_.fact("decay", text);
   make_trainer();
 }
 

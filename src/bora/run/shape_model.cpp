@@ -5,6 +5,7 @@
 #include "bora/core/parameter_store.h"
 #include "bora/models/add_model.h"
 #include "bora/optim/add_optimizer.h"
+#include "bora/optim/weight_decay.h"
 
 namespace bora::run {
 namespace {
@@ -50,6 +51,15 @@ std::set<std::string, std::less<>> axes_of_parameters(const LmConfig& config, st
   if (!can_be_made(config, vocab)) return out;
   with_shape_model(config, vocab, [&](auto& model) {
     for (const auto& p : model.parameters()) out.insert(p.axes.begin(), p.axes.end());
+  });
+  return out;
+}
+
+std::string describe_decay(const LmConfig& config, std::int64_t vocab) {
+  std::string out;
+  if (config.optimizer->weight_decay_modules.index() == 0 || !can_be_made(config, vocab)) return out;
+  with_shape_model(config, vocab, [&](auto& model) {
+    out = optim::describe_decay(*config.optimizer.config, core::trainable_parameters(model.parameters()));
   });
   return out;
 }

@@ -28,6 +28,9 @@ Json described(const models::ModelConfig& config, std::int64_t vocab);
 /// The optimizer of a run for such a model, within `use`: its state has shapes and no values either.
 std::unique_ptr<optim::Optimizer> shape_optimizer(const LmConfig& config, nn::LanguageModel& model);
 
+/// optim::describe_decay of its parameters. Nothing for a model of more layers than anybody's.
+std::string describe_decay(const LmConfig& config, std::int64_t vocab);
+
 double bytes_of(const optim::NamedArray& state);
 
 /// Axes of its parameters, each once, in alphabetical order. Config errors as above; none for a model of more layers than
