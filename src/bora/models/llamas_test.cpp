@@ -201,6 +201,30 @@ TEST(Mistral, SeesAWindowOrAll) {
   EXPECT_FALSE(mistral::Config::from_hf(json, "config.json").sliding_window);
 }
 
+// What transformers takes for the type ministral.
+TEST(Mistral, HasItsWindowWhereLayerTypesSaySo) {
+  auto json = small_llama<mistral::Config>().to_hf(50);
+  EXPECT_FALSE(json.contains("layer_types"));
+  json["layer_types"] = {"full_attention", "sliding_attention", "full_attention"};
+  const auto listed = mistral::Config::from_hf(json, "config.json");
+  EXPECT_EQ(listed.window(0), 0);
+  EXPECT_EQ(listed.window(1), 4096);
+  EXPECT_EQ(listed.to_hf(50)["layer_types"], json["layer_types"]);
+  const auto model = mistral::Mistral::init(listed, Dim<mistral::Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(model.layers.blocks[0].self_attn.options.window, 0);
+  EXPECT_EQ(model.layers.blocks[1].self_attn.options.window, 4096);
+  json["layer_types"] = {"sliding_attention", "sliding_attention", "sliding_attention"};
+  EXPECT_FALSE(mistral::Config::from_hf(json, "config.json").to_hf(50).contains("layer_types"));
+  json["layer_types"] = {"full_attention", "full_attention", "full_attention"};
+  EXPECT_EQ(mistral::Config::from_hf(json, "config.json").to_hf(50)["layer_types"], json["layer_types"]);
+  json["layer_types"][1] = "sliding_attention";
+  json["sliding_window"] = nullptr;
+  EXPECT_THAT(
+      llama_refusal<mistral::Config>(json),
+      HasSubstr("layer_types is [\"full_attention\",\"sliding_attention\",\"full_attention\"]; in models of "
+                "this type it must be [\"full_attention\",\"full_attention\",\"full_attention\"]"));
+}
+
 TEST(Qwen2, IsLevantersQwen) {
   EXPECT_EQ(models::make_model_config("qwen")->type(), "qwen2");
   // A model_type of config.json by this name is another model.

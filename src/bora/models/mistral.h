@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Mistral 7B (Jiang et al. 2023, arXiv:2310.06825): as Llama, every layer sees a window.
+// Mistral 7B (Jiang et al. 2023, arXiv:2310.06825): as Llama, every layer sees a window; in Ministral some do.
 #pragma once
 #include "bora/models/decoder_config.h"
+#include "bora/models/layer_types.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/embedding.h"
 #include "bora/nn/language_model.h"
@@ -16,23 +17,40 @@ namespace bora::mistral {
 /// Levanter's names and defaults.
 struct Config : models::DecoderConfig {
   std::optional<std::int64_t> sliding_window = 4096;
+  std::optional<models::LayerTypeNames> layer_types;
   bool tie_word_embeddings = false;
 
   Config() { seq_len = 8192, intermediate_dim = 14336, num_kv_heads = 8; }
   void bind(Binder& b) {
     bind_decoder(b, {"head_dim"});
     bind_plain_llama(b);
-    b.field("sliding_window", sliding_window, kSize, "positions that every layer sees, or null for all");
+    b.field("sliding_window", sliding_window, kSize,
+            "positions that the layers with a window see, or null for all");
+    models::bind_layer_types(b, layer_types, num_layers, "all have the window");
     b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }
 
-  static Json hf_fixed() { return {{"model_type", "mistral"}, {"hidden_act", "silu"}}; }
+  std::int64_t window(std::int64_t layer) const {
+    const bool slides = !layer_types || models::slides(*layer_types, layer);
+    return slides ? sliding_window.value_or(0) : 0;
+  }
+  /// With layer_types transformers makes the type ministral of it; without, every layer is alike.
+  Json hf_fixed() const {
+    Json fixed = {{"model_type", "mistral"}, {"hidden_act", "silu"}};
+    for (std::int64_t i = 0; layer_types && i < num_layers; ++i)
+      fixed["layer_types"].push_back(window(i) > 0 ? "sliding_attention" : "full_attention");
+    return fixed;
+  }
   static Json hf_defaults() { return {{"max_position_embeddings", 131072}}; }
   static Config from_hf(const Json& json, std::string_view name) {
-    return models::config_from_hf<Config>(json, name);
+    return models::without_usual_types(models::config_from_hf<Config>(json, name));
   }
-  Json to_hf(std::int64_t vocab) const { return models::config_to_hf(*this, "MistralForCausalLM", vocab); }
+  Json to_hf(std::int64_t vocab) const {
+    auto json = models::config_to_hf(*this, "MistralForCausalLM", vocab);
+    if (!layer_types) json.erase("layer_types");
+    return json;
+  }
   nn::ModelShape shape(std::int64_t vocab) const {
     return decoder_shape("mistral", vocab, tie_word_embeddings);
   }
@@ -131,7 +149,7 @@ struct Mistral {
                                 nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
                                 nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
                                 rope,
-                                {.dropout = c.attention_dropout, .window = c.sliding_window.value_or(0)}};
+                                {.dropout = c.attention_dropout, .window = c.window(i)}};
       model.layers.blocks.push_back({norm(), attention, norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
                                                                     std, core::Activation::silu)});
