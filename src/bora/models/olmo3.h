@@ -47,8 +47,7 @@ struct Config : models::DecoderConfig {
     const auto full = nn::rope_of_layers(json, "full_attention", name, 500000);
     const auto config = models::config_from_hf<Config>(full, name);
     const auto local = nn::rope_of_layers(json, "sliding_attention", name, 500000);
-    const bool nested = local.value("rope_parameters", Json()) != full.value("rope_parameters", Json());
-    const auto rope = nested ? nn::RopeConfig::from_hf(local, name) : config.local_rope();
+    const auto rope = nn::rope_by_layers(json) ? nn::RopeConfig::from_hf(local, name) : config.local_rope();
     const std::string type = "rope_parameters.sliding_attention.rope_type",
                       theta = "rope_parameters.sliding_attention.rope_theta";
     models::require_fixed({{type, rope.type}, {theta, rope.theta}},

@@ -61,6 +61,14 @@ TEST(Olmo3, RefusesWhatItWouldComputeWrongly) {
       refusal(other),
       "config.json: rope_parameters.sliding_attention.rope_theta is 10.0; in models of this type it must be "
       "500000.0");
+  other = json;  // the same scaling for both is none of the layers with a window alone
+  for (auto& rope : other["rope_parameters"])
+    rope = {{"rope_type", "linear"}, {"factor", 2}, {"rope_theta", 500000}};
+  other["rope_scaling"] = nullptr;
+  EXPECT_EQ(
+      refusal(other),
+      "config.json: rope_parameters.sliding_attention.rope_type is \"linear\"; in models of this type it must be "
+      "\"default\"");
   other = json;
   other["layer_types"][0] = "chunked_attention";
   EXPECT_THAT(refusal(other), HasSubstr("layer_types"));
