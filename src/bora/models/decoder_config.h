@@ -55,6 +55,7 @@ Config config_from_hf(Json json, std::string_view name) {
   Config config;
   json = with_hf_defaults<Config>(std::move(json));
   require_none(read_json(json, config, decoder_hf_names()), name);
+  json["max_position_embeddings"] = config.seq_len;  // where it is absent, the family's
   config.rope = nn::RopeConfig::from_hf(json, name);
   config.seq_len = config.rope.longest(config.seq_len);
   require_values(config, decoder_hf_names(), name);

@@ -66,6 +66,7 @@ Config ExpertConfig::experts_from_hf(Json json, std::string_view name, std::stri
   config.rzl_coef.reset();
   const auto names = expert_hf_names(experts);
   require_none(read_json(json, config, names), name);
+  json["max_position_embeddings"] = config.seq_len;  // where it is absent, the family's
   config.rope = nn::RopeConfig::from_hf(json, name);
   config.seq_len = config.rope.longest(config.seq_len);
   require_values(config, names, name);

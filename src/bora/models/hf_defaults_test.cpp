@@ -8,6 +8,7 @@
 #include "bora/base/error.h"
 #include "bora/models/gemma2.h"
 #include "bora/models/gemma3.h"
+#include "bora/models/gpt_oss.h"
 #include "bora/models/model_config.h"
 #include "bora/models/model_types.h"
 #include "bora/models/olmo3.h"
@@ -73,6 +74,13 @@ TEST(HfDefaults, OfNumbersWithoutASize) {
       qwen3::Config::from_hf({{"hidden_size", 256}, {"num_key_value_heads", nullptr}}, "config.json");
   EXPECT_EQ(qwen.head_dim, 128) << "whatever the width";
   EXPECT_EQ(qwen.num_kv_heads, 32) << "as many as heads where it is null";
+}
+
+// Scaling without a context of its own takes the family's.
+TEST(HfDefaults, OfTheOriginalContext) {
+  const Json json = {{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 2}}}};
+  EXPECT_EQ(smollm3::Config::from_hf(json, "config.json").rope.original_max_position_embeddings, 32768);
+  EXPECT_EQ(gpt_oss::Config::from_hf(json, "config.json").rope.original_max_position_embeddings, 131072);
 }
 
 TEST(HfDefaults, AttentionThatSeesWhatComesIsRefused) {

@@ -127,6 +127,28 @@ void require_same(const Json& old, const Json& parameters, std::string_view name
   }
 }
 
+constexpr const char* kOriginal = "original_max_position_embeddings";
+
+// A 0 is none to transformers.
+std::optional<double> scale_unless_0(const Json& object, std::string_view key, std::string_view name) {
+  const auto scale = optional_number(object, key, name);
+  return scale == 0.0 ? std::nullopt : scale;
+}
+
+// The context before the extension, which stands beside rope_scaling or in it.
+std::int64_t original_context(const Json& config, const Json& scaling, std::string_view type,
+                              std::int64_t longest, std::string_view name) {
+  if (type == "dynamic") return longest;  // as transformers does, whatever stands there
+  const auto inside = json_get<std::int64_t>(scaling, kOriginal, name, longest);
+  if (type != "llama3" && type != "yarn" && type != "longrope") return inside;
+  const auto beside = json_get<std::int64_t>(config, kOriginal, name, inside);
+  if (beside != inside && !scaling.value(kOriginal, Json()).is_null())
+    fail(ErrorKind::Corruption,
+         "{}: {} is {} and in rope_parameters {}, which must be the same; remove one of the two", name,
+         kOriginal, beside, inside);
+  return beside;
+}
+
 double theta_from_hf(const Json& config, const Json& scaling, std::string_view name, double standard) {
   const auto outside = json_get<double>(config, "rope_theta", name, standard);
   const auto inside = json_get<double>(scaling, "rope_theta", name, outside);
@@ -147,6 +169,7 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
     auto it = config.find(key);
     if (it == config.end() || it->is_null()) continue;
     if (!it->is_object()) fail(ErrorKind::Corruption, "{}: {} should be an object or null", name, key);
+    if (it->empty()) continue;  // as if it were not there
     if (scaling != nullptr) require_same(*it, *scaling, name);
     scaling = &*it;
   }
@@ -163,39 +186,40 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
     fail(ErrorKind::Unsupported, "{}: rope_type {} is not one of {}", name, c.type,
          join(std::vector<std::string>(std::begin(kTypes), std::end(kTypes))));
   }
-  c.factor = json_get<double>(s, "factor", name, c.factor);
   c.low_freq_factor = json_get<double>(s, "low_freq_factor", name, c.low_freq_factor);
   c.high_freq_factor = json_get<double>(s, "high_freq_factor", name, c.high_freq_factor);
   c.beta_fast = optional_number(s, "beta_fast", name).value_or(c.beta_fast);
   c.beta_slow = optional_number(s, "beta_slow", name).value_or(c.beta_slow);
-  c.mscale = optional_number(s, "mscale", name);
-  c.mscale_all_dim = optional_number(s, "mscale_all_dim", name);
+  c.mscale = scale_unless_0(s, "mscale", name);
+  c.mscale_all_dim = scale_unless_0(s, "mscale_all_dim", name);
   c.attention_factor = optional_number(s, "attention_factor", name);
   c.truncate = json_get<bool>(s, "truncate", name, true);
-  c.original_max_position_embeddings =
-      json_get<std::int64_t>(s, "original_max_position_embeddings", name, longest);
-  if (c.type == "dynamic")
-    c.original_max_position_embeddings = longest;  // as transformers does, whatever stands there
-  if (c.type == "longrope") c.longrope_from_hf(config, s, name);
+  c.original_max_position_embeddings = original_context(config, s, c.type, longest, name);
+  const double stretch =
+      double(longest) / double(std::max<std::int64_t>(1, c.original_max_position_embeddings));
+  const auto null_factor = c.type == "yarn" && s.contains("factor") ? stretch : c.factor;
+  c.factor = optional_number(s, "factor", name).value_or(null_factor);
+  if (c.type == "longrope") c.longrope_from_hf(config, s, stretch, name);
   return c;
 }
 
-// The context before the extension stands beside rope_scaling, and attention is scaled by how much longer the
-// new one is; where it does not stand there, by `factor`.
-void RopeConfig::longrope_from_hf(const Json& config, const Json& scaling, std::string_view name) {
+// Attention is scaled by how much longer the new context is than the original one, or by `factor`: transformers 4
+// takes the former where the original stands beside rope_scaling, and 5 the latter wherever it is given.
+void RopeConfig::longrope_from_hf(const Json& config, const Json& scaling, double stretch,
+                                  std::string_view name) {
   short_factor = numbers(scaling, "short_factor", name);
   long_factor = numbers(scaling, "long_factor", name);
-  const char* key = "original_max_position_embeddings";
-  const Json beside = config.value(key, Json()), inside = scaling.value(key, Json());
-  if (!beside.is_null() && !inside.is_null() && beside != inside)
-    fail(ErrorKind::Corruption,
-         "{}: {} is {} and in rope_parameters {}, which must be the same; remove one of the two", name, key,
-         beside.dump(), inside.dump());
-  if (!beside.is_null())
-    original_max_position_embeddings = json_get<std::int64_t>(config, key, name);
-  else if (!attention_factor && factor > 1)
-    attention_factor = longrope_scale(factor, original_max_position_embeddings);
   factor = 1;
+  const auto given = optional_number(scaling, "factor", name);
+  if (!given || attention_factor) return;
+  const bool beside = !config.value(kOriginal, Json()).is_null();
+  if (beside && std::max(1.0, *given) != std::max(1.0, stretch))
+    fail(
+        ErrorKind::Unsupported,
+        "{}: rope_scaling.factor is {}, but max_position_embeddings / original_max_position_embeddings is {}: versions "
+        "of transformers differ in which of the two scales longrope\nhint: give both the same value, or remove factor",
+        name, *given, stretch);
+  if (!beside) attention_factor = longrope_scale(*given, original_max_position_embeddings);
 }
 
 double longrope_scale(double factor, std::int64_t original) {
@@ -241,6 +265,8 @@ void set_default_theta(Json& config, double theta) {
 }  // namespace
 
 Json rope_of_layers(Json config, std::string_view layer_type, std::string_view name, double theta) {
+  if (!layer_type.empty())
+    config.erase(kOriginal);  // transformers looks for it among each type's numbers alone
   if (!rope_by_layers(config)) {
     set_default_theta(config, theta);
     return config;

@@ -41,7 +41,7 @@ struct RopeConfig {
   void to_hf(Json& config) const;
 
  private:
-  void longrope_from_hf(const Json& config, const Json& scaling, std::string_view name);
+  void longrope_from_hf(const Json& config, const Json& scaling, double stretch, std::string_view name);
 };
 
 /// longrope's scale of queries and keys for a context `factor` times as long as the original one.

@@ -280,6 +280,68 @@ TEST(RopeConfig, LongropeFromHuggingFace) {
             "config.json: rope_scaling.short_factor should be a list of numbers above 0");
 }
 
+// transformers 5 scales by the factor wherever it is given, 4 by the quotient where the original stands outside.
+TEST(RopeConfig, LongropesFactorOfHuggingFace) {
+  const auto read = [](Json more, double factor) {
+    more["max_position_embeddings"] = 64;
+    more["rope_scaling"].update(
+        {{"rope_type", "longrope"}, {"short_factor", {1}}, {"long_factor", {2}}, {"factor", factor}});
+    return RopeConfig::from_hf(more, "c");
+  };
+  const char* key = "original_max_position_embeddings";
+  const Json outside = {{key, 16}}, inside = {{"rope_scaling", {{key, 16}}}};
+  EXPECT_FALSE(read(outside, 4).attention_factor);
+  EXPECT_EQ(read(inside, 1).attention_factor, 1.0);
+  EXPECT_DOUBLE_EQ(read(inside, 9).attention_factor.value(), std::sqrt(1 + std::log(9.0) / std::log(16.0)));
+  EXPECT_EQ(
+      error_of([&] { read(outside, 9); }),
+      "c: rope_scaling.factor is 9, but max_position_embeddings / original_max_position_embeddings is 4: versions "
+      "of transformers differ in which of the two scales longrope\nhint: give both the same value, or remove factor");
+  Json scaled = outside;
+  scaled["rope_scaling"]["attention_factor"] = 1.5;
+  EXPECT_EQ(read(scaled, 9).attention_factor, 1.5);
+}
+
+TEST(RopeConfig, TheOriginalContextMayStandOutside) {
+  const char* key = "original_max_position_embeddings";
+  for (const char* type : {"llama3", "yarn"}) {
+    Json json = {
+        {"max_position_embeddings", 64}, {key, 16}, {"rope_scaling", {{"rope_type", type}, {"factor", 2}}}};
+    EXPECT_EQ(RopeConfig::from_hf(json, "c").original_max_position_embeddings, 16);
+    json["rope_scaling"][key] = 16;
+    EXPECT_EQ(RopeConfig::from_hf(json, "c").original_max_position_embeddings, 16);
+    // Layers of several types have their own alone.
+    EXPECT_EQ(
+        RopeConfig::from_hf(
+            rope_of_layers({{key, 32}, {"rope_scaling", json["rope_scaling"]}}, "full_attention", "c"), "c")
+            .original_max_position_embeddings,
+        16);
+    json["rope_scaling"][key] = 32;
+    EXPECT_EQ(
+        error_of([&] { RopeConfig::from_hf(json, "c"); }),
+        "c: original_max_position_embeddings is 16 and in rope_parameters 32, which must be the same; remove one "
+        "of the two");
+  }
+  const Json linear = {{"max_position_embeddings", 64}, {key, 16}, {"rope_scaling", {{"type", "linear"}}}};
+  EXPECT_EQ(RopeConfig::from_hf(linear, "c").original_max_position_embeddings, 64);
+}
+
+TEST(RopeConfig, YarnsNullsAndZeros) {
+  Json json =
+      Json::parse(R"({"max_position_embeddings": 64, "rope_scaling": {"rope_type": "yarn", "factor": null,
+    "original_max_position_embeddings": 16, "mscale": 0.7, "mscale_all_dim": 0}})");
+  const auto c = RopeConfig::from_hf(json, "c");
+  EXPECT_EQ(c.factor, 4);
+  EXPECT_EQ(c.mscale, 0.7);
+  EXPECT_FALSE(c.mscale_all_dim);
+  json["rope_scaling"].update({{"mscale", 0}, {"mscale_all_dim", 0.7}});
+  EXPECT_FALSE(RopeConfig::from_hf(json, "c").mscale);
+  // Empty is absent.
+  json["rope_parameters"] = json["rope_scaling"];
+  json["rope_scaling"] = Json::object();
+  EXPECT_EQ(RopeConfig::from_hf(json, "c").type, "yarn");
+}
+
 // As transformers 4 and 5 spell it, each complete.
 TEST(RopeConfig, BothSpellingsAreWritten) {
   RopeConfig c;
