@@ -143,7 +143,18 @@ TEST(GptOss, WhatAConfigLeavesOut) {
   EXPECT_FALSE(config.rope.truncate);
   EXPECT_EQ(config.layer_types.names(3),
             (std::vector<std::string>{"sliding_attention", "full_attention", "sliding_attention"}));
+  json["rope_scaling"] = Json::object();
+  EXPECT_EQ(gpt_oss::Config::from_hf(json, "config.json").rope.type, "yarn");
   json["rope_scaling"] = nullptr;
+  try {
+    gpt_oss::Config::from_hf(json, "config.json");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(),
+                 "config.json: rope_scaling is null: plain RoPE to transformers 4, yarn to 5\nhint: remove "
+                 "rope_scaling for yarn, or add \"rope_parameters\": {\"rope_type\": \"default\"} for plain");
+  }
+  json["rope_parameters"] = {{"rope_type", "default"}};
   const auto plain = gpt_oss::Config::from_hf(json, "config.json");
   EXPECT_EQ(plain.rope.type, "default");
   EXPECT_EQ(plain.rope.theta, 150000);

@@ -3,6 +3,7 @@
 // GPT-OSS (OpenAI 2025): experts with biases and a clamped gate, heads that may look at nothing, a window on
 // every second layer.
 #pragma once
+#include "bora/base/error.h"
 #include "bora/models/expert_config.h"
 #include "bora/models/layer_types.h"
 #include "bora/nn/attention.h"
@@ -76,7 +77,14 @@ struct Config : models::ExpertConfig {
   /// What transformers takes where a config.json is silent.
   static Json with_rope(Json json, std::string_view name) {
     if (nn::rope_by_layers(json)) return json;
-    if (!json.contains("rope_scaling") && json.value("rope_parameters", Json()).is_null()) {
+    const auto scaling = json.find("rope_scaling");
+    if (json.value("rope_parameters", Json()).is_null() && (scaling == json.end() || scaling->empty())) {
+      if (scaling != json.end() && scaling->is_null())
+        fail(
+            ErrorKind::Unsupported,
+            "{}: rope_scaling is null: plain RoPE to transformers 4, yarn to 5\nhint: remove rope_scaling for yarn, "
+            "or add \"rope_parameters\": {{\"rope_type\": \"default\"}} for plain",
+            name);
       Json standard;
       Config().rope.to_hf(standard);
       json["rope_scaling"] = standard["rope_scaling"];

@@ -328,6 +328,17 @@ TEST(Phi3, ReadsOlderNamesOfLongrope) {
     EXPECT_EQ(read.rope.type, "longrope");
     EXPECT_EQ(read.rotary_dim(), 4);
   }
+  for (const auto& original :
+       {Json(), Json(16)}) {  // beside rope_scaling alone, where it is 4096 if left out
+    json["original_max_position_embeddings"] = original;
+    json["rope_scaling"]["original_max_position_embeddings"] = 8;
+    EXPECT_EQ(
+        llama_refusal<phi3::Config>(json),
+        "config.json: rope_scaling.original_max_position_embeddings is 8, but transformers takes that beside "
+        "rope_scaling, " +
+            std::string(original.is_null() ? "4096" : "16") +
+            " (4096 where it is left out)\nhint: give both the same value");
+  }
   EXPECT_EQ(problems<phi3::Config>("partial_rotary_factor: 0.54\n"),
             "partial_rotary_factor = 0.54 times head_dim = 96 is 51, which must be even and above 0\n");
 }

@@ -4,6 +4,7 @@
 #pragma once
 #include <fmt/core.h>
 
+#include "bora/base/error.h"
 #include "bora/models/config_checks.h"
 #include "bora/models/decoder_config.h"
 #include "bora/nn/attention.h"
@@ -49,15 +50,17 @@ struct Config : models::DecoderConfig {
   /// Older files call longrope su or yarn; newer ones may have the rotary part among rope_parameters alone.
   static Config from_hf(Json json, std::string_view name) {
     Json& original = json["original_max_position_embeddings"];
-    for (const char* key : {"rope_scaling", "rope_parameters"}) {
-      const Json rope = json.value(key, Json());
-      if (original.is_null() && rope.is_object())
-        original = rope.value("original_max_position_embeddings", Json());
-    }
     if (original.is_null()) original = 4096;
     for (const char* key : {"rope_scaling", "rope_parameters"}) {
       Json rope = json.value(key, Json());
       if (!rope.is_object()) continue;
+      const Json inside = rope.value("original_max_position_embeddings", Json());
+      if (!inside.is_null() && inside != original)
+        fail(
+            ErrorKind::Unsupported,
+            "{0}: {1}.original_max_position_embeddings is {2}, but transformers takes that beside {1}, {3} (4096 where it "
+            "is left out)\nhint: give both the same value",
+            name, key, inside.dump(), original.dump());
       if (rope.contains("partial_rotary_factor")) {
         const Json part = json.value("partial_rotary_factor", Json());
         models::require_agreement("partial_rotary_factor", part, std::string(key) + ".partial_rotary_factor",

@@ -262,7 +262,7 @@ class Description {
     for (std::int64_t i = 1; i <= layers; ++i)
       out["layer_types"].push_back(i % 2 == 0 ? "full_attention" : "sliding_attention");
     if (!out.contains("rope_scaling"))
-      out["rope_scaling"] = nullptr;  // else that of the published models
+      out["rope_parameters"] = {{"rope_type", "default"}};  // else that of the published models
     else if (out["rope_scaling"]["rope_type"] == "yarn")
       out["rope_scaling"]["truncate"] = file_.value(kGgufTruncates) != nullptr;
   }
