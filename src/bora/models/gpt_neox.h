@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "bora/base/error.h"
 #include "bora/models/gpt_config.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/dropout.h"
@@ -63,25 +64,16 @@ struct Config : models::GptConfig {
   }
   Json hf_fixed() const { return {{"model_type", "gpt_neox"}}; }
   static Config from_hf(Json json, std::string_view name) {
-    // The names of other families, in newer files: of the rotated part, the older one counts where both are
-    // there.
     KeyNames names = hf_names();
-    if (json.contains("rotary_emb_base")) {
-      json["rotary_emb_base"] = json_get<double>(json, "rotary_emb_base", name);
-      models::require_agreement("rope_theta", json.value("rope_theta", Json()), "rotary_emb_base",
-                                json["rotary_emb_base"], name);
-      json["rope_theta"] = json["rotary_emb_base"];
-    } else {
-      for (auto& [ours, theirs] : names)
-        if (ours == "rope.theta") theirs = "rope_theta";
-    }
-    for (const auto& newer : {json.value("rope_parameters", Json()), json})
-      if (!json.contains("rotary_pct") && newer.contains("partial_rotary_factor"))
-        json["rotary_pct"] = newer["partial_rotary_factor"];
+    for (auto& [ours, theirs] : names)
+      if (ours == "rope.theta" && !json.contains("rotary_emb_base")) theirs = "rope_theta";
+    json["rope_theta"] = json["rotary_emb_base"] = older(json, "rotary_emb_base", "rope_theta", 10000, name);
+    json["rotary_pct"] = older(json, "rotary_pct", "partial_rotary_factor", 0.25, name);
     auto config = models::gpt_from_hf<Config>(json, name);
     config.rope = nn::RopeConfig::from_hf(json, name);
     config.seq_len = config.rope.longest(config.seq_len);
     models::require_values(config, names, name);
+    models::require_fixed(json, {{"head_dim", config.head_dim()}}, name);
     return config;
   }
   Json to_hf(std::int64_t vocab) const {
@@ -104,6 +96,26 @@ struct Config : models::GptConfig {
   std::int64_t parameter_count(std::int64_t vocab) const {
     models::require_countable(count(double(vocab)), vocab, hidden_dim);
     return count(vocab);
+  }
+
+ private:
+  /// What `key` says, or the name that it has in newer files, which transformers reads among rope_parameters alone.
+  static Json older(const Json& json, const char* key, const char* newer, double standard,
+                    std::string_view name) {
+    const Json scaling = json.value("rope_scaling", Json()),
+               parameters = json.value("rope_parameters", Json());
+    const Json& inside = scaling.empty() ? parameters : scaling;
+    const Json within = inside.is_object() ? inside.value(newer, Json()) : Json(),
+               outside = json.value(key, Json());
+    models::require_agreement(key, outside, std::string(newer) + " of rope_parameters", within, name);
+    Json value = !within.is_null() ? within : !outside.is_null() ? outside : Json(standard);
+    if (const Json beside = json.value(newer, Json()); !beside.is_null() && beside != value)
+      fail(
+          ErrorKind::Unsupported,
+          "{0}: {1} is {2}, but transformers reads {3} in models of this type, {4} ({5} where it is left out)\nhint: "
+          "give both the same value, or remove {1}",
+          name, newer, beside.dump(), key, value.dump(), Json(standard).dump());
+    return value;
   }
 };
 

@@ -80,6 +80,37 @@ TEST(GptNeoX, RefusesWhatItWouldComputeWrongly) {
   other["rotary_pct"] = 0.4;
   EXPECT_THAT(gpt_refusal<gpt_neox::Config>(other),
               HasSubstr("rotary_pct = 0.4  of heads of 8 makes 3 dimensions"));
+  other = json;
+  other["head_dim"] = 4;
+  EXPECT_EQ(gpt_refusal<gpt_neox::Config>(other),
+            "config.json: head_dim is 4; in models of this type it must be 8");
+}
+
+// transformers reads the names of other families among rope_parameters alone.
+TEST(GptNeoX, NewerNamesBesideItsOwn) {
+  auto json = small_gpt<gpt_neox::Config>().to_hf(50);
+  for (const auto* key : {"rope_theta", "rope_scaling", "rope_parameters", "rotary_emb_base", "rotary_pct"})
+    json.erase(key);
+  EXPECT_EQ(gpt_neox::Config::from_hf(json, "config.json").rotary_pct, 0.25);
+  auto other = json;
+  other["rope_theta"] = 500;
+  EXPECT_EQ(
+      gpt_refusal<gpt_neox::Config>(other),
+      "config.json: rope_theta is 500, but transformers reads rotary_emb_base in models of this type, 10000.0 "
+      "(10000.0 where it is left out)\nhint: give both the same value, or remove rope_theta");
+  other = json;
+  other["partial_rotary_factor"] = 1.0;
+  EXPECT_EQ(
+      gpt_refusal<gpt_neox::Config>(other),
+      "config.json: partial_rotary_factor is 1.0, but transformers reads rotary_pct in models of this type, 0.25 "
+      "(0.25 where it is left out)\nhint: give both the same value, or remove partial_rotary_factor");
+  other = json;
+  other["rotary_pct"] = 0.5;
+  other["rope_parameters"] = {{"partial_rotary_factor", 0.25}};
+  EXPECT_EQ(
+      gpt_refusal<gpt_neox::Config>(other),
+      "config.json: rotary_pct is 0.5 and partial_rotary_factor of rope_parameters is 0.25, which must be the "
+      "same; remove one of the two");
 }
 
 TEST(GptJ, ParametersOfThePublishedModel) {
