@@ -312,6 +312,12 @@ TEST_P(HuggingFaceNumbers, AreTakenOrRefusedByNameAndRange) {
     for (const char* key : {"rope_theta", "rotary_emb_base", "rope_local_base_freq", "rope_scaling"})
       if (newer.contains("rope_parameters")) newer.erase(key);
     for (Json* json : {&older, &newer}) {
+      if (GetParam() == "gpt_oss" && rope == "default" && json == &older) {  // plain to transformers 4 alone
+        EXPECT_EQ(refusal(*json).find(
+                      "dir/config.json: rope_scaling is null: plain RoPE to transformers 4, yarn to 5"),
+                  0u);
+        continue;
+      }
       ASSERT_EQ(refusal(*json), "") << *json;
       try_numbers(*json, *json, "", refusal);
       if (!json->contains("rope_parameters") && !json->contains("rope_scaling")) return;

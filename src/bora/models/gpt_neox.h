@@ -107,12 +107,13 @@ struct Config : models::GptConfig {
     const Json& inside = scaling.empty() ? parameters : scaling;
     const Json within = inside.is_object() ? inside.value(newer, Json()) : Json(),
                outside = json.value(key, Json());
+    (void)json_get<double>(json, key, name, standard);  // a number, if it is there
     models::require_agreement(key, outside, std::string(newer) + " of rope_parameters", within, name);
     Json value = !within.is_null() ? within : !outside.is_null() ? outside : Json(standard);
     if (const Json beside = json.value(newer, Json()); !beside.is_null() && beside != value)
       fail(
           ErrorKind::Unsupported,
-          "{0}: {1} is {2}, but transformers reads {3} in models of this type, {4} ({5} where it is left out)\nhint: "
+          "{0}: {1} is {2}, but transformers reads {3} in models of this type, {4} ({5} where it is left out), which must be the same\nhint: "
           "give both the same value, or remove {1}",
           name, newer, beside.dump(), key, value.dump(), Json(standard).dump());
     return value;

@@ -97,13 +97,13 @@ TEST(GptNeoX, NewerNamesBesideItsOwn) {
   EXPECT_EQ(
       gpt_refusal<gpt_neox::Config>(other),
       "config.json: rope_theta is 500, but transformers reads rotary_emb_base in models of this type, 10000.0 "
-      "(10000.0 where it is left out)\nhint: give both the same value, or remove rope_theta");
+      "(10000.0 where it is left out), which must be the same\nhint: give both the same value, or remove rope_theta");
   other = json;
   other["partial_rotary_factor"] = 1.0;
   EXPECT_EQ(
       gpt_refusal<gpt_neox::Config>(other),
       "config.json: partial_rotary_factor is 1.0, but transformers reads rotary_pct in models of this type, 0.25 "
-      "(0.25 where it is left out)\nhint: give both the same value, or remove partial_rotary_factor");
+      "(0.25 where it is left out), which must be the same\nhint: give both the same value, or remove partial_rotary_factor");
   other = json;
   other["rotary_pct"] = 0.5;
   other["rope_parameters"] = {{"partial_rotary_factor", 0.25}};

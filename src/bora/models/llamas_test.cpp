@@ -337,7 +337,7 @@ TEST(Phi3, ReadsOlderNamesOfLongrope) {
         "config.json: rope_scaling.original_max_position_embeddings is 8, but transformers takes that beside "
         "rope_scaling, " +
             std::string(original.is_null() ? "4096" : "16") +
-            " (4096 where it is left out)\nhint: give both the same value");
+            " (4096 where it is left out); both must be the same");
   }
   EXPECT_EQ(problems<phi3::Config>("partial_rotary_factor: 0.54\n"),
             "partial_rotary_factor = 0.54 times head_dim = 96 is 51, which must be even and above 0\n");

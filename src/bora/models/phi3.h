@@ -59,7 +59,7 @@ struct Config : models::DecoderConfig {
         fail(
             ErrorKind::Unsupported,
             "{0}: {1}.original_max_position_embeddings is {2}, but transformers takes that beside {1}, {3} (4096 where it "
-            "is left out)\nhint: give both the same value",
+            "is left out); both must be the same",
             name, key, inside.dump(), original.dump());
       if (rope.contains("partial_rotary_factor")) {
         const Json part = json.value("partial_rotary_factor", Json());
@@ -73,7 +73,12 @@ struct Config : models::DecoderConfig {
     }
     return models::config_from_hf<Config>(json, name);
   }
-  Json to_hf(std::int64_t vocab) const { return models::config_to_hf(*this, "Phi3ForCausalLM", vocab); }
+  Json to_hf(std::int64_t vocab) const {
+    auto json = models::config_to_hf(*this, "Phi3ForCausalLM", vocab);
+    const Json inside = json["rope_parameters"].value("original_max_position_embeddings", Json());
+    if (!inside.is_null()) json["original_max_position_embeddings"] = inside;
+    return json;
+  }
   nn::ModelShape shape(std::int64_t vocab) const { return decoder_shape("phi3", vocab, tie_word_embeddings); }
 
   template <class N>

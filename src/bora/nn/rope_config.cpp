@@ -256,6 +256,14 @@ bool rope_by_layers(const Json& config) {
 
 namespace {
 
+// transformers looks for the original context among the numbers of each layer type alone: that beside them says nothing.
+void drop_original(Json& config, std::string_view name) {
+  const auto beside = json_get<std::int64_t>(config, kOriginal, name, 1);
+  if (const auto wrong = kSize.problem<std::int64_t>(static_cast<double>(beside)))
+    fail(ErrorKind::Corruption, "{}: {} = {} {}", name, kOriginal, beside, *wrong);
+  config.erase(kOriginal);
+}
+
 void set_default_theta(Json& config, double theta) {
   const auto parameters = config.find("rope_parameters");
   const bool inside = parameters != config.end() && parameters->contains("rope_theta");
@@ -265,8 +273,7 @@ void set_default_theta(Json& config, double theta) {
 }  // namespace
 
 Json rope_of_layers(Json config, std::string_view layer_type, std::string_view name, double theta) {
-  if (!layer_type.empty())
-    config.erase(kOriginal);  // transformers looks for it among each type's numbers alone
+  if (!layer_type.empty()) drop_original(config, name);
   if (!rope_by_layers(config)) {
     set_default_theta(config, theta);
     return config;

@@ -521,6 +521,10 @@ TEST(RopeConfig, OfOneLayerTypeAmongSeveral) {
   EXPECT_EQ(other.theta, 500);
   EXPECT_EQ(error_of([&] { RopeConfig::from_hf(nested, "c"); }),
             "c: rope_parameters by layer type; layers of this model all have the same");
+  auto beside = nested;
+  beside["original_max_position_embeddings"] = 0;
+  EXPECT_EQ(error_of([&] { rope_of_layers(beside, "full_attention", "c"); }),
+            "c: original_max_position_embeddings = 0 must be from 1 to 2147483647");
   EXPECT_EQ(error_of([&] {
               rope_of_layers({{"rope_parameters", {{"full_attention", full}}}}, "sliding_attention", "c");
             }),

@@ -51,7 +51,8 @@ bool is_later_of(std::string_view line, std::string_view model) {
   if (line == "use_bias: true" || line == "tie_word_embeddings: true") return model == "gpt2";
   if (line == "attention_bias: false") return model != "llama" && model != "gpt_neox";
   if (line == "layer_types: null")
-    return model == "qwen2" || model == "qwen3" || model == "gemma2" || model == "smollm3";
+    return model == "mistral" || model == "qwen2" || model == "qwen3" || model == "gemma2" ||
+           model == "smollm3";
   return false;
 }
 
