@@ -115,6 +115,19 @@ TEST_F(Speech, FromSoundsToWords) {
   EXPECT_EQ(run(folder_, {"transcribe", "runs/imported", sounds[0], sounds[1], "--jsonl", "--quiet"}).output,
             of_run.output);
 
+  // What generation_config.json says in place of flags.
+  auto generation = parse_json(read_text(exported + "generation_config.json"), "generation_config.json");
+  generation["max_new_tokens"] = 1;
+  write_atomically(exported + "generation_config.json", generation.dump());
+  const auto told = run(folder_, {"transcribe", "runs/a/hf", sounds[0]});
+  EXPECT_THAT(told.output, HasSubstr("bora: max_new_tokens 1 of runs/a/hf/generation_config.json\n"));
+  const auto by_flag = run(folder_, {"transcribe", "runs/a", sounds[0], "--max_new_tokens", "1", "--quiet"});
+  EXPECT_EQ(run(folder_, {"transcribe", "runs/a/hf", sounds[0], "--quiet"}).output, by_flag.output);
+  const auto longer =
+      run(folder_, {"transcribe", "runs/a/hf", sounds[0], "--max_new_tokens", "3", "--quiet"});
+  EXPECT_EQ(longer.output,
+            run(folder_, {"transcribe", "runs/a", sounds[0], "--max_new_tokens", "3", "--quiet"}).output);
+
   const auto refused = run(folder_, {"generate", "runs/a", "one"});
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.output,

@@ -445,4 +445,11 @@ void Args::parse(const std::vector<std::string>& arguments) {
   read_paths();
 }
 
+std::set<std::string> Args::given() const {
+  std::set<std::string> out;
+  for (const auto* option : state_->app.get_options())
+    if (option->count() > 0) out.insert(option->get_name());
+  return out;
+}
+
 }  // namespace bora::cli

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,6 +74,8 @@ class Args {
   Args& overrides(std::vector<std::pair<std::string, std::string>>& values);
 
   void parse(const std::vector<std::string>& arguments);
+  /// After parsing: what stands on the command line, as "--seed".
+  std::set<std::string> given() const;
 
  private:
   std::vector<std::string> names() const;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "bora/audio/sound.h"
 #include "bora/base/clock.h"
@@ -16,6 +17,7 @@
 #include "bora/cli/commands.h"
 #include "bora/cli/open_device.h"
 #include "bora/core/runtime.h"
+#include "bora/run/speech_defaults.h"
 #include "bora/run/transcribe.h"
 
 namespace bora::cli {
@@ -25,24 +27,31 @@ struct SpeechWishes {
   std::string model;
   std::vector<std::string> sounds;
   run::TranscribeOptions options;
+  std::set<std::string> given;
   DeviceFlag device;
+  bool times = false;  // a line for each part; a model's generation_config.json may want them for itself
   bool json = false, jsonl = false, quiet = false;
 };
 
 SpeechWishes parse_wishes(const Arguments& arguments) {
   SpeechWishes w;
   auto& decoding = w.options.decoding;
-  Args args("transcribe", "Write what is said in files of sound: WAV or FLAC, of any length and rate.",
-            "  bora transcribe openai/whisper-tiny talk.flac\n"
-            "  bora transcribe runs/brisk-otter-7 one.wav two.wav --jsonl > texts.jsonl\n"
-            "  bora transcribe openai/whisper-small talk.wav --language de --task translate --timestamps");
+  Args args(
+      "transcribe",
+      "Write what is said in files of sound: WAV or FLAC, of any length and rate. Flags that are left out are "
+      "what the model's generation_config.json says.",
+      "  bora transcribe openai/whisper-tiny talk.flac\n"
+      "  bora transcribe runs/brisk-otter-7 one.wav two.wav --jsonl > texts.jsonl\n"
+      "  bora transcribe openai/whisper-small talk.wav --language de --task translate --timestamps");
   args.positional(
           "model", w.model,
           "a run, a checkpoint, a Hugging Face directory, or a name on its hub: owner/name[@revision]")
       .is_path();
   args.positional("sounds", w.sounds, "files to hear").is_path();
-  args.option("--language", w.options.language,
-              "what is spoken, as en or de; default: the model listens for it, where it has several");
+  args.option(
+      "--language", w.options.language,
+      "what is spoken, as en or english; default: what the model's generation_config.json says, else the "
+      "model listens for it, where it has several");
   args.option("--task", w.options.task, "transcribe, or translate (into English)")
       .offers({"transcribe", "translate"});
   args.flag("--timestamps", decoding.timestamps, "write from when to when each part is said");
@@ -56,6 +65,8 @@ SpeechWishes parse_wishes(const Arguments& arguments) {
   args.flag("--jsonl", w.jsonl, "a JSON object for each file, a line each");
   args.flag("--quiet", w.quiet, "the text alone, no speed");
   args.parse(arguments);
+  w.given = args.given();
+  w.times = decoding.timestamps;
   if (w.json && w.jsonl)
     fail(ErrorKind::Usage,
          "transcribe: --json beside --jsonl; give one of them\nhint: bora transcribe --help");
@@ -87,7 +98,7 @@ std::string clock_text(double seconds) {
 
 void print_text(const std::string& file, const run::Transcript& heard, const SpeechWishes& w) {
   if (w.sounds.size() > 1) fmt::print("--- {}\n", file);
-  if (!w.options.decoding.timestamps) {
+  if (!w.times) {
     fmt::print("{}\n", for_standard_output(heard.text));
     return;
   }
@@ -99,10 +110,12 @@ void print_text(const std::string& file, const run::Transcript& heard, const Spe
 }  // namespace
 
 int run_transcribe(const Arguments& arguments) {
-  const auto w = parse_wishes(arguments);
+  auto w = parse_wishes(arguments);
   core::initialize();
   const auto device = open_device(w.device, "transcribe");
   auto opened = run::open_model(w.model);
+  const auto told = run::take_speech_defaults(opened, w.given, w.options);
+  if (!told.empty() && !w.quiet) print_note("bora: {}\n", told);
   const run::Transcriber transcribe(opened, w.options);
   const double started = monotonic_seconds();
   double seconds = 0;

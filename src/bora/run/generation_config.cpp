@@ -16,6 +16,7 @@ constexpr const char *kBegin = "bos_token_id", *kEnd = "eos_token_id", *kPad = "
 constexpr std::array kKeys = {kBegin, kEnd, kPad};
 /// Of models of speech.
 constexpr std::array kSpeechKeys = {"decoder_start_token_id", "suppress_tokens", "begin_suppress_tokens"};
+constexpr const char* kForced = "forced_decoder_ids";
 constexpr std::string_view kFile = "generation_config.json";
 
 Json read_object(const std::string& path) {
@@ -54,10 +55,14 @@ void put(Json& json, const char* key, const std::vector<std::int64_t>& ids) {
 /// What a directory itself says.
 Json written_in(const std::string& directory) {
   const std::string own = path_join(directory, kFile), config = path_join(directory, "config.json");
-  if (exists(own)) return read_object(own);
-  Json out = Json::object();
+  const bool has_own = exists(own);
+  Json out = has_own ? read_object(own) : Json::object();
   if (!exists(config)) return out;
   const Json model = read_object(config);
+  // transformers looks for these in both, even where the first is there.
+  if (model.contains(kForced) && (!out.contains(kForced) || out[kForced].is_null()))
+    out[kForced] = model[kForced];
+  if (has_own) return out;
   for (const char* key : kKeys) {
     if (model.contains(key)) out[key] = model[key];
   }

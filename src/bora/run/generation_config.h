@@ -14,7 +14,8 @@ namespace bora::run {
 
 /// generation_config.json of a model or run directory, whole; without one, what its config.json says of
 /// bos_token_id, eos_token_id and pad_token_id, and of models of speech decoder_start_token_id, suppress_tokens
-/// and begin_suppress_tokens; without either, an empty object. What the tokenizer says is
+/// and begin_suppress_tokens; without either, an empty object. forced_decoder_ids are also read from config.json where
+/// the first file has none. What the tokenizer says is
 /// added: its end to the ends (a list where they are several), its beginning and its padding where none is
 /// named. Ids that the vocabulary does not have are left out. Errors: Corruption for ids that are none.
 Json generation_of(const std::string& directory, const std::optional<Tokenizer>& tokenizer,

@@ -72,6 +72,16 @@ TEST_F(Generation, TheConfigSaysItWhereNothingElseDoes) {
   EXPECT_EQ(of({}), Json::parse(R"({"eos_token_id":3})"));
 }
 
+TEST_F(Generation, ForcedTokensMayBeOfEitherFile) {
+  const auto forced = Json::parse("[[1,3]]");
+  put("config.json", R"({"model_type":"whisper","forced_decoder_ids":[[1,3]]})");
+  EXPECT_EQ(of({})["forced_decoder_ids"], forced);
+  put("generation_config.json", R"({"eos_token_id":3,"forced_decoder_ids":null})");
+  EXPECT_EQ(of({})["forced_decoder_ids"], forced);
+  put("generation_config.json", R"({"forced_decoder_ids":[[1,null]]})");
+  EXPECT_EQ(of({})["forced_decoder_ids"], Json::parse("[[1,null]]"));
+}
+
 TEST_F(Generation, IdsThatAreNone) {
   put("generation_config.json", R"({"eos_token_id":["</s>"]})");
   try {

@@ -131,6 +131,7 @@ OpenedModel open_model(const std::string& name, const std::string& adapter) {
   }
   if (!gguf) out.tokenizer = tokenizer_near(out.directory);
   if (!gguf) out.generation = generation_of(described, out.tokenizer, out.model->shape().vocab);
+  out.generation_file = path_join(described, "generation_config.json");
   out.prepend_bos = starts_with_bos(out.tokenizer);
   return out;
 }

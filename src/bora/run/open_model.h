@@ -16,11 +16,12 @@ namespace bora::run {
 struct OpenedModel {
   std::unique_ptr<nn::LanguageModel> model;
   std::optional<Tokenizer> tokenizer;
-  Json generation;           ///< generation_of() its directory: what begins and ends its texts
-  std::string directory;     ///< where the weights came from
-  std::string base;          ///< the model that its adapters are for, if it has any and that is known
-  std::string adapter;       ///< the directory of PEFT's files that were put on it, if any
-  bool prepend_bos = false;  ///< the tokenizer's post-processor starts texts with its beginning token
+  Json generation;              ///< generation_of() its directory: what begins and ends its texts
+  std::string generation_file;  ///< generation_config.json, where there is one; for messages
+  std::string directory;        ///< where the weights came from
+  std::string base;             ///< the model that its adapters are for, if it has any and that is known
+  std::string adapter;          ///< the directory of PEFT's files that were put on it, if any
+  bool prepend_bos = false;     ///< the tokenizer's post-processor starts texts with its beginning token
 
   /// NotFound, saying where it was looked for.
   const Tokenizer& require_tokenizer() const;

@@ -11,6 +11,7 @@
 #include "bora/base/error.h"
 #include "bora/base/text.h"
 #include "bora/core/create.h"
+#include "bora/run/language_names.h"
 #include "bora/run/speech_model.h"
 
 namespace bora::run {
@@ -63,6 +64,7 @@ Transcriber::Transcriber(OpenedModel& opened, TranscribeOptions options)
       log_mel_(features_of(model_.shape(), opened.directory)),
       tokens_(speech_tokens(opened.generation, opened.tokenizer, model_.shape().vocab, opened.directory)) {
   (void)opened.require_tokenizer();
+  if (!tokens_.languages.contains(options_.language)) options_.language = language_code(options_.language);
   require_choices(opened.directory);
 }
 
@@ -79,11 +81,26 @@ void Transcriber::require_choices(const std::string& name) const {
        name);
 }
 
+bool Transcriber::listens_for_language() const {
+  const auto& forced = options_.forced;
+  return !tokens_.languages.empty() && (forced.empty() || forced.front() == kHeardLanguage);
+}
+
 std::vector<std::int32_t> Transcriber::prompt(const std::string& language, bool timestamps) const {
   std::vector<std::int32_t> ids{tokens_.start};
-  if (!language.empty()) ids.push_back(tokens_.languages.at(language));
-  if (!tokens_.tasks.empty()) ids.push_back(tokens_.tasks.at(options_.task));
-  if (!timestamps && tokens_.no_timestamps) ids.push_back(*tokens_.no_timestamps);
+  if (options_.forced.empty()) {
+    if (!language.empty()) ids.push_back(tokens_.languages.at(language));
+    if (!tokens_.tasks.empty()) ids.push_back(tokens_.tasks.at(options_.task));
+  }
+  for (const auto id : options_.forced) {
+    if (id != kHeardLanguage)
+      ids.push_back(id);
+    else if (!language.empty())
+      ids.push_back(tokens_.languages.at(language));
+  }
+  if (!tokens_.no_timestamps) return ids;
+  if (ids.back() == *tokens_.no_timestamps) ids.pop_back();
+  if (!timestamps) ids.push_back(*tokens_.no_timestamps);
   return ids;
 }
 
@@ -101,9 +118,9 @@ std::int64_t Transcriber::write(std::span<const float> features, std::int64_t fr
   const std::array<std::int64_t, 3> sizes{1, shape.mel_bins, shape.frames};
   const auto heard = model_.hear(model_.encode(core::from_data({names, sizes}, features), {}));
   if (out.language.empty())
-    out.language = !options_.language.empty()  ? options_.language
-                   : tokens_.languages.empty() ? ""
-                                               : infer::detect_language(model_, heard, tokens_);
+    out.language = !options_.language.empty() ? options_.language
+                   : listens_for_language()   ? infer::detect_language(model_, heard, tokens_)
+                                              : "";
   auto decoding = options_.decoding;
   decoding.timestamps = timestamps;
   const auto ids = infer::decode_speech(model_, heard, tokens_, prompt(out.language, timestamps), decoding);

@@ -12,10 +12,17 @@
 
 namespace bora::run {
 
+/// Stands in TranscribeOptions::forced for the most probable language.
+inline constexpr std::int32_t kHeardLanguage = -1;
+
 struct TranscribeOptions {
-  std::string language;  ///< "en"; empty: the most probable one, of a model that has several
+  /// "en", or a name as english; empty: the most probable one, of a model that has several.
+  std::string language;
   std::string task = "transcribe";
   infer::SpeechOptions decoding;
+  /// forced_decoder_ids of older files: where there are any they stand behind the start in place of the tokens of
+  /// language and task, which only say what they mean.
+  std::vector<std::int32_t> forced;
 };
 
 /// What was said from `begin` to `end`, in seconds.
@@ -48,6 +55,7 @@ class Transcriber {
 
  private:
   void require_choices(const std::string& name) const;
+  bool listens_for_language() const;
   std::vector<std::int32_t> prompt(const std::string& language, bool timestamps) const;
   /// Adds what is heard in a chunk, of which so many frames are sound; how many frames on the next one begins.
   std::int64_t write(std::span<const float> features, std::int64_t frames, double begin, bool timestamps,
