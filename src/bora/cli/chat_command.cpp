@@ -25,7 +25,6 @@
 #include "bora/core/runtime.h"
 #include "bora/infer/text_stream.h"
 #include "bora/nn/stored_weights.h"
-#include "bora/run/generation_config.h"
 #include "bora/run/open_model.h"
 #include "bora/tokenize/encode_chat.h"
 
@@ -172,11 +171,13 @@ int run_chat(const Arguments& arguments) {
   WeightsFlag weights;
   DeviceFlag device;
   sampling.options.max_new_tokens = 512;
-  Args args("chat",
-            "Talk with a model by its chat template: a line, an answer. /reset begins anew, Ctrl-C ends an "
-            "answer, Ctrl-D leaves.",
-            "  bora chat llama-dir --system \"Answer in one sentence.\"\n"
-            "  bora chat llama-dir --temperature 0 < questions.txt");
+  Args args(
+      "chat",
+      "Talk with a model by its chat template: a line, an answer. /reset begins anew, Ctrl-C ends an "
+      "answer, Ctrl-D leaves. Sampling that is left out is what the model's generation_config.json says, as in "
+      "bora generate.",
+      "  bora chat llama-dir --system \"Answer in one sentence.\"\n"
+      "  bora chat llama-dir --temperature 0 < questions.txt");
   args.positional("model", path, "a run, a checkpoint, a Hugging Face directory, or a GGUF file").is_path();
   args.surplus("what is said comes from standard input: echo 'Hello' | bora chat MODEL");
   args.option("--system", system, "what the model is told before the conversation").may_be_empty();
@@ -185,14 +186,14 @@ int run_chat(const Arguments& arguments) {
   weights.declare(args);
   sampling.declare(args);
   args.parse(arguments);
-  sampling.settle();
+  sampling.settle(args);
   require_utf8_prompt(system, "chat");
   const auto type = weights.type("chat");
   core::initialize();
   const auto in_use = open_device(device, "chat", type);
   const auto opened = run::open_model(path, adapter);
   nn::store_weights(*opened.model, type);
-  sampling.options.stop_ids = run::stop_ids(opened.generation);
+  sampling.take_defaults(opened, /*tells=*/true);
   Chat chat(opened, sampling, system);
   const bool terminal = ::isatty(STDIN_FILENO) != 0;
   talk(chat, terminal);

@@ -24,7 +24,6 @@
 #include "bora/infer/engine.h"
 #include "bora/infer/text_stream.h"
 #include "bora/nn/stored_weights.h"
-#include "bora/run/generation_config.h"
 #include "bora/run/open_model.h"
 
 namespace bora::cli {
@@ -44,10 +43,13 @@ struct Wishes {
 
 Wishes parse(const Arguments& arguments) {
   Wishes w;
-  Args args("generate", "Continue a text, or many.",
-            "  bora generate runs/brisk-otter-7 \"The moon is\"\n"
-            "  bora generate runs/brisk-otter-7/hf \"The moon is\" --temperature 0 --max_new_tokens 50\n"
-            "  bora generate runs/brisk-otter-7 --prompts prompts.txt --n 4 --jsonl > texts.jsonl");
+  Args args(
+      "generate",
+      "Continue a text, or many. Of temperature, top_k, top_p, min_p and repetition_penalty, what is left out is "
+      "what the model's generation_config.json says, where it says do_sample (the penalty: always).",
+      "  bora generate runs/brisk-otter-7 \"The moon is\"\n"
+      "  bora generate runs/brisk-otter-7/hf \"The moon is\" --temperature 0 --max_new_tokens 50\n"
+      "  bora generate runs/brisk-otter-7 --prompts prompts.txt --n 4 --jsonl > texts.jsonl");
   args.positional("model", w.model, "a run, a checkpoint, a Hugging Face directory, or a GGUF file")
       .is_path();
   args.positional("prompt", w.prompt, "the text to continue; default: the beginning of a text", false);
@@ -67,6 +69,7 @@ Wishes parse(const Arguments& arguments) {
   args.flag("--jsonl", w.jsonl, "a JSON object for each text, a line each");
   args.flag("--quiet", w.quiet, "the text alone, no speed");
   args.parse(arguments);
+  w.sampling.settle(args);
   return w;
 }
 
@@ -257,14 +260,13 @@ int write_many(const run::OpenedModel& opened, const Wishes& w, const std::vecto
 int run_generate(const Arguments& arguments) {
   auto w = parse(arguments);
   require_consistent(w);
-  w.sampling.settle();
   const auto weights = w.weights.type("generate");
   const auto prompts = w.prompts.empty() ? std::vector<Prompt>{{w.prompt, ""}} : read_prompts(w.prompts);
   core::initialize();
   const auto device = open_device(w.device, "generate", weights);
   const auto opened = run::open_model(w.model, w.adapter);
   nn::store_weights(*opened.model, weights);
-  w.sampling.options.stop_ids = run::stop_ids(opened.generation);
+  w.sampling.take_defaults(opened, !w.quiet);
   w.sampling.options.log_probs = w.log_probs;
   return w.one_text() ? show_growing(opened, w) : write_many(opened, w, prompts);
 }

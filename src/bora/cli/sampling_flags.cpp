@@ -2,6 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/cli/sampling_flags.h"
 
+#include "bora/base/locale_text.h"
+#include "bora/run/generation_config.h"
+#include "bora/run/generation_defaults.h"
+
 namespace bora::cli {
 
 void SamplingFlags::declare(Args& args) {
@@ -9,8 +13,7 @@ void SamplingFlags::declare(Args& args) {
   args.option("--max_new_tokens", options.max_new_tokens, kSize, "tokens to add");
   args.option("--temperature", sampling.temperature, kNonNegative, "0: always the most probable token");
   args.option("--top_k", sampling.top_k, kNonNegative, "only the k most probable tokens; 0: all");
-  args.option("--top_p", sampling.top_p, Range{.least = 0, .most = 1, .above = true},
-              "only the most probable tokens that together reach p");
+  args.option("--top_p", sampling.top_p, infer::kTopP, "only the most probable tokens that together reach p");
   args.option("--min_p", sampling.min_p, kFraction,
               "only tokens at least min_p times as probable as the most probable one");
   args.option("--repetition_penalty", sampling.repetition_penalty, kPositive,
@@ -23,6 +26,16 @@ void SamplingFlags::declare(Args& args) {
   args.option("--seed", seed, kSeed, "another seed, another text");
 }
 
-void SamplingFlags::settle() { options.seed = static_cast<std::uint64_t>(seed); }
+void SamplingFlags::settle(const Args& args) {
+  options.seed = static_cast<std::uint64_t>(seed);
+  given = args.given();
+}
+
+void SamplingFlags::take_defaults(const run::OpenedModel& opened, bool tells) {
+  options.stop_ids = run::stop_ids(opened.generation);
+  const auto told =
+      run::take_sampling_defaults(opened.generation, opened.generation_file, given, options.sampling);
+  if (tells && !told.empty()) print_note("bora: {}\n", told);
+}
 
 }  // namespace bora::cli

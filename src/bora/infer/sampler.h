@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "bora/base/key.h"
+#include "bora/base/range.h"
 
 namespace bora::infer {
+
+/// What top_p may be.
+inline constexpr Range kTopP{.least = 0, .most = 1, .above = true};
 
 /// How a token is drawn. The steps come in this order, which is that of `transformers`: penalties,
 /// temperature, top_k, top_p, min_p.

@@ -55,4 +55,19 @@ void GenerationDefaults::refuse(const char* key, const std::string& why, const s
 
 std::string GenerationDefaults::told() const { return join(told_); }
 
+std::string take_sampling_defaults(const Json& generation, const std::string& file,
+                                   const std::set<std::string>& given, infer::SamplingOptions& options) {
+  GenerationDefaults defaults(generation, file, given);
+  if (defaults.says("do_sample"))
+    defaults.take("temperature", "--temperature", kNonNegative, options.temperature);
+  if (defaults.says("do_sample") && options.temperature > 0) {
+    defaults.take("top_k", "--top_k", kNonNegative, options.top_k);
+    defaults.take("top_p", "--top_p", infer::kTopP, options.top_p);
+    defaults.take("min_p", "--min_p", kFraction, options.min_p);
+  }
+  defaults.take("repetition_penalty", "--repetition_penalty", kPositive, options.repetition_penalty);
+  const auto told = defaults.told();
+  return told.empty() ? "" : fmt::format("{} of {}", told, file);
+}
+
 }  // namespace bora::run

@@ -42,4 +42,11 @@ class GenerationDefaults {
   std::vector<std::string> told_;
 };
 
+/// How a text is drawn where no flag says it: temperature, top_k, top_p and min_p of a file with do_sample: true, and
+/// repetition_penalty of every one. Without do_sample the options stay what they are. Returns what was taken and where
+/// from: "temperature 0.6, top_p 0.9 of MODEL/generation_config.json"; "": nothing that changes a text. Errors:
+/// Corruption, with file and key.
+std::string take_sampling_defaults(const Json& generation, const std::string& file,
+                                   const std::set<std::string>& given, infer::SamplingOptions& options);
+
 }  // namespace bora::run

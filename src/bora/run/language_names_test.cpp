@@ -8,7 +8,8 @@ namespace bora::run {
 namespace {
 
 TEST(LanguageNames, HaveCodes) {
-  for (const std::string name : {"de", "DE", "German", "german", "<|de|>"}) EXPECT_EQ(language_code(name), "de") << name;
+  for (const std::string name : {"de", "DE", "German", "german", "<|de|>"})
+    EXPECT_EQ(language_code(name), "de") << name;
   EXPECT_EQ(language_code("Haitian Creole"), "ht");
   EXPECT_EQ(language_code("castilian"), "es");
   EXPECT_EQ(language_code("Klingon"), "klingon");

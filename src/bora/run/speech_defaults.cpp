@@ -70,7 +70,8 @@ std::vector<std::int32_t> forced_ids(const GenerationDefaults& defaults, std::in
 }
 
 /// True: it says something of its own.
-bool take_forced(const infer::SpeechTokens& tokens, TranscribeOptions& options, GenerationDefaults& defaults) {
+bool take_forced(const infer::SpeechTokens& tokens, TranscribeOptions& options,
+                 GenerationDefaults& defaults) {
   const auto before = options;
   for (const auto id : options.forced) {
     if (const auto language = name_of(id, tokens.languages); !language.empty()) options.language = language;
@@ -90,8 +91,8 @@ std::string take_speech_defaults(const OpenedModel& opened, const std::set<std::
   GenerationDefaults defaults(opened.generation, opened.generation_file, given);
   const auto language = named(defaults, "language", tokens.languages);
   const auto task = named(defaults, "task", tokens.tasks);
-  const bool by_name = defaults.find("language") != nullptr || defaults.find("task") != nullptr || given.contains("--language") ||
-                       given.contains("--task");
+  const bool by_name = defaults.find("language") != nullptr || defaults.find("task") != nullptr ||
+                       given.contains("--language") || given.contains("--task");
   if (!by_name) options.forced = forced_ids(defaults, shape.vocab);
   bool of_config = false;  // what is forced may be of config.json
   if (!options.forced.empty()) {
@@ -119,7 +120,9 @@ std::string take_speech_defaults(const OpenedModel& opened, const std::set<std::
   if (const auto* found = defaults.find(longest); found != nullptr && *found < shape.seq_len)
     defaults.take(longest, "--max_new_tokens", kSize, decoding.max_new_tokens);
   const auto told = defaults.told();
-  return told.empty() ? "" : fmt::format("{} of {}", told, of_config ? parent_path(opened.generation_file) : opened.generation_file);
+  return told.empty() ? ""
+                      : fmt::format("{} of {}", told,
+                                    of_config ? parent_path(opened.generation_file) : opened.generation_file);
 }
 
 }  // namespace bora::run

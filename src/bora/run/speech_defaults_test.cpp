@@ -19,9 +19,12 @@ using testing::HasSubstr;
 Tokenizer words() {
   Json vocab = Json::object();
   for (int i = 0; i < 40; ++i) vocab["w" + std::to_string(i)] = i;
-  const Json json{{"version", "1.0"},        {"added_tokens", Json::array()},
-                  {"normalizer", nullptr},   {"pre_tokenizer", nullptr},
-                  {"post_processor", nullptr}, {"decoder", nullptr},
+  const Json json{{"version", "1.0"},
+                  {"added_tokens", Json::array()},
+                  {"normalizer", nullptr},
+                  {"pre_tokenizer", nullptr},
+                  {"post_processor", nullptr},
+                  {"decoder", nullptr},
                   {"model", {{"type", "WordLevel"}, {"unk_token", "w0"}, {"vocab", vocab}}}};
   return Tokenizer::from_json(json.dump(), "{}");
 }
@@ -85,14 +88,15 @@ TEST_F(SpeechDefaults, AreThoseOfTheFile) {
   EXPECT_EQ(take(Json::object()), "");
   EXPECT_EQ(options_.language, "");
   EXPECT_EQ(options_.task, "transcribe");
-  EXPECT_EQ(take({{"language", "German"},
-                  {"task", "translate"},
-                  {"return_timestamps", true},
-                  {"num_beams", 4},
-                  {"length_penalty", 0.5},
-                  {"max_length", 9}}),
-            "language de, task translate, return_timestamps true, num_beams 4, length_penalty 0.5, max_length 9 of "
-            "M/generation_config.json");
+  EXPECT_EQ(
+      take({{"language", "German"},
+            {"task", "translate"},
+            {"return_timestamps", true},
+            {"num_beams", 4},
+            {"length_penalty", 0.5},
+            {"max_length", 9}}),
+      "language de, task translate, return_timestamps true, num_beams 4, length_penalty 0.5, max_length 9 of "
+      "M/generation_config.json");
   EXPECT_EQ(options_.language, "de");
   EXPECT_EQ(options_.task, "translate");
   EXPECT_TRUE(options_.decoding.timestamps);
@@ -103,8 +107,12 @@ TEST_F(SpeechDefaults, AreThoseOfTheFile) {
 }
 
 TEST_F(SpeechDefaults, ThatChangeNothingAreNotTold) {
-  EXPECT_EQ(take({{"task", "transcribe"}, {"num_beams", 1}, {"length_penalty", 2}, {"max_length", 448},
-                  {"language", nullptr}, {"return_timestamps", false}}),
+  EXPECT_EQ(take({{"task", "transcribe"},
+                  {"num_beams", 1},
+                  {"length_penalty", 2},
+                  {"max_length", 448},
+                  {"language", nullptr},
+                  {"return_timestamps", false}}),
             "");
   EXPECT_EQ(options_.decoding.length_penalty, 1) << "it is one of beams";
   EXPECT_EQ(options_.decoding.max_new_tokens, 0);
@@ -144,16 +152,22 @@ TEST_F(SpeechDefaults, OfOlderFilesAreThePrompt) {
 }
 
 TEST_F(SpeechDefaults, SayWhatIsWrong) {
-  EXPECT_EQ(refusal({{"language", "Klingon"}}),
-            "M/generation_config.json: language is \"Klingon\"; it must be one of de, en\nhint: --language takes its "
-            "place");
-  EXPECT_THAT(refusal({{"task", 3}}), HasSubstr("task is 3; it must be a text\nhint: --task takes its place"));
-  EXPECT_THAT(refusal({{"return_timestamps", 1}}), HasSubstr("return_timestamps is 1; it must be true or false"));
-  EXPECT_THAT(refusal({{"num_beams", 1.5}}),
-              HasSubstr("num_beams is 1.5; it must be a whole number, from 1 to 1024\nhint: --beams takes its place"));
+  EXPECT_EQ(
+      refusal({{"language", "Klingon"}}),
+      "M/generation_config.json: language is \"Klingon\"; it must be one of de, en\nhint: --language takes its "
+      "place");
+  EXPECT_THAT(refusal({{"task", 3}}),
+              HasSubstr("task is 3; it must be a text\nhint: --task takes its place"));
+  EXPECT_THAT(refusal({{"return_timestamps", 1}}),
+              HasSubstr("return_timestamps is 1; it must be true or false"));
+  EXPECT_THAT(
+      refusal({{"num_beams", 1.5}}),
+      HasSubstr(
+          "num_beams is 1.5; it must be a whole number, from 1 to 1024\nhint: --beams takes its place"));
   EXPECT_THAT(refusal({{"num_beams", "many"}}), HasSubstr("num_beams is \"many\"; it must be"));
   EXPECT_THAT(refusal({{"max_new_tokens", 0}}), HasSubstr("max_new_tokens is 0; it must be from 1 to"));
-  for (const Json& wrong : {Json::parse("[[1,4],[3,5]]"), Json::parse("[[1,99]]"), Json::parse("[7]"), Json(7)}) {
+  for (const Json& wrong :
+       {Json::parse("[[1,4],[3,5]]"), Json::parse("[[1,99]]"), Json::parse("[7]"), Json(7)}) {
     EXPECT_THAT(refusal({{"forced_decoder_ids", wrong}}),
                 HasSubstr("forced_decoder_ids is " + wrong.dump() +
                           "; it must be a list of [place, id], places from 1 on, ids below 40\nhint: "));
