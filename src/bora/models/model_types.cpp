@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/models/config_checks.h"
 
 namespace bora::models {
 
