@@ -29,9 +29,10 @@ class SamplingDefaults : public testing::Test {
 
 TEST_F(SamplingDefaults, AreThoseOfAFileThatSamples) {
   EXPECT_EQ(take("{}"), "");
-  EXPECT_EQ(take(R"({"do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.95, "min_p": 0.1,
+  EXPECT_EQ(
+      take(R"({"do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.95, "min_p": 0.1,
                      "repetition_penalty": 1.05})"),
-            "temperature 0.6, top_k 20, top_p 0.95, min_p 0.1, repetition_penalty 1.05 of M/generation_config.json");
+      "temperature 0.6, top_k 20, top_p 0.95, min_p 0.1, repetition_penalty 1.05 of M/generation_config.json");
   EXPECT_EQ(options_.temperature, 0.6);
   EXPECT_EQ(options_.top_k, 20);
   EXPECT_EQ(options_.top_p, 0.95);
@@ -42,7 +43,8 @@ TEST_F(SamplingDefaults, AreThoseOfAFileThatSamples) {
 TEST_F(SamplingDefaults, OfAFileThatDoesNotSampleAreThePenaltyAlone) {
   for (const std::string sample : {"false", "null"}) {
     options_ = {};
-    EXPECT_EQ(take(R"({"do_sample": )" + sample + R"(, "temperature": 0.6, "top_k": 5, "repetition_penalty": 1.5})"),
+    EXPECT_EQ(take(R"({"do_sample": )" + sample +
+                   R"(, "temperature": 0.6, "top_k": 5, "repetition_penalty": 1.5})"),
               "repetition_penalty 1.5 of M/generation_config.json");
     EXPECT_EQ(options_.temperature, 1);
     EXPECT_EQ(options_.top_k, 0);
@@ -60,13 +62,16 @@ TEST_F(SamplingDefaults, GiveWayToFlags) {
 }
 
 TEST_F(SamplingDefaults, SayWhatIsWrong) {
-  EXPECT_EQ(refusal(R"({"do_sample": true, "temperature": -1})"),
-            "M/generation_config.json: temperature is -1; it must be at least 0\nhint: --temperature takes its place");
-  EXPECT_EQ(refusal(R"({"do_sample": true, "top_p": 0})"),
-            "M/generation_config.json: top_p is 0; it must be above 0 and at most 1\nhint: --top_p takes its place");
-  EXPECT_EQ(refusal(R"({"do_sample": "yes"})"),
-            "M/generation_config.json: do_sample is \"yes\"; it must be true or false\nhint: take the file that belongs "
-            "to the model, or leave the key out");
+  EXPECT_EQ(
+      refusal(R"({"do_sample": true, "temperature": -1})"),
+      "M/generation_config.json: temperature is -1; it must be at least 0\nhint: --temperature takes its place");
+  EXPECT_EQ(
+      refusal(R"({"do_sample": true, "top_p": 0})"),
+      "M/generation_config.json: top_p is 0; it must be above 0 and at most 1\nhint: --top_p takes its place");
+  EXPECT_EQ(
+      refusal(R"({"do_sample": "yes"})"),
+      "M/generation_config.json: do_sample is \"yes\"; it must be true or false\nhint: take the file that belongs "
+      "to the model, or leave the key out");
   EXPECT_EQ(refusal(R"({"temperature": -1})"), "no error") << "it is not used";
 }
 
