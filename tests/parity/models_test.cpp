@@ -236,6 +236,28 @@ TEST(ModelParityWithImages, IsThatOfTheTextModel) {
   }
 }
 
+TEST(ModelParityWithImages, RefusesWhatTransformersReadsOtherwise) {
+  const std::string from = BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma3";
+  const auto to = variant(from, "gemma3_images_other", false);
+  Json config = {{"model_type", "gemma3"}, {"vision_config", {{"hidden_size", 8}}}};
+  config["text_config"] = parse_json(read_text(from + "/config.json"), "config.json");
+  const auto refusal = [&](const Json& changed) -> std::string {
+    write_atomically(to + "/config.json", changed.dump());
+    try {
+      (void)models::model_config_from_hf(checkpoint::read_hf_config(to), to);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(config), "");
+  auto untied = config;
+  untied["tie_word_embeddings"] = false;
+  EXPECT_THAT(refusal(untied),
+              testing::HasSubstr("tie_word_embeddings is false; in models of this type it must be true"));
+}
+
 TEST_P(ModelParity, ReadsShards) {
   auto to = variant(folder(), name() + "_sharded", false);
   checkpoint::SafetensorsFile file(folder() + "/model.safetensors");

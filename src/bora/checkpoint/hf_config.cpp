@@ -22,6 +22,8 @@ Json text_model(const Json& whole) {
   out.update(whole.at("text_config"));
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
     if (whole.contains(key)) out[key] = whole[key];
+  // transformers unties by the outer one; the inner one is checked with the rest.
+  if (whole.value("tie_word_embeddings", Json()) == false) out["tie_word_embeddings"] = false;
   out["model_type"] = "gemma3_text";
   return out;
 }
