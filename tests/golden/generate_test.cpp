@@ -135,6 +135,33 @@ TEST_F(Generate, PenaltiesChangeTheText) {
   EXPECT_EQ(plain, objects({"a b", "--min_p", "1"}).at(0)["ids"]);
 }
 
+// generation_config.json, as transformers reads it: flags that are given win.
+TEST_F(Generate, SettingsOfTheModelStandForFlags) {
+  const auto file = folder_ + "/runs/run/hf/generation_config.json";
+  const auto plain = objects({"a b"}), greedy = objects({"a b", "--temperature", "0"}),
+             few = objects({"a b", "--top_k", "2", "--temperature", "0.5"});
+  auto generation = exists(file) ? parse_json(read_text(file), file) : Json::object();
+  generation["top_k"] = 2;
+  generation["temperature"] = 0.5;
+  write_atomically(file, generation.dump());
+  EXPECT_EQ(objects({"a b"}), plain) << "without do_sample they say nothing";
+  generation["do_sample"] = true;
+  write_atomically(file, generation.dump());
+  EXPECT_EQ(objects({"a b"}), few);
+  EXPECT_EQ(objects({"a b", "--temperature", "0"}), greedy);
+  EXPECT_EQ(objects({"a b", "--temperature", "1", "--top_k", "0"}), plain);
+  const auto told = generate({"a b", "--max_new_tokens", "2", "--top_k", "3"});
+  EXPECT_THAT(
+      told,
+      HasSubstr("bora: temperature 0.5 of runs/run/hf/generation_config.json\n"));
+  EXPECT_THAT(generate({"a b", "--max_new_tokens", "2", "--quiet"}), testing::Not(HasSubstr("bora: ")));
+  generation["temperature"] = -1;
+  write_atomically(file, generation.dump());
+  EXPECT_THAT(generate({"a b"}, 3),
+              HasSubstr("generation_config.json: temperature is -1; it must be at least 0\nhint: "
+                        "--temperature takes its place"));
+}
+
 TEST_F(Generate, RefusesWhatDoesNotFitTogether) {
   write_prompts();
   write_atomically(folder_ + "/long.txt", "a\n" + std::string(2000, 'x') + "\n");
