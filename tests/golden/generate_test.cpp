@@ -146,6 +146,7 @@ TEST_F(Generate, SettingsOfTheModelStandForFlags) {
   write_atomically(file, generation.dump());
   EXPECT_EQ(objects({"a b"}), plain) << "without do_sample they say nothing";
   generation["do_sample"] = true;
+  generation["no_repeat_ngram_size"] = 2;
   write_atomically(file, generation.dump());
   EXPECT_EQ(objects({"a b"}), few);
   EXPECT_EQ(objects({"a b", "--temperature", "0"}), greedy);
@@ -153,7 +154,8 @@ TEST_F(Generate, SettingsOfTheModelStandForFlags) {
   const auto told = generate({"a b", "--max_new_tokens", "2", "--top_k", "3"});
   EXPECT_THAT(
       told,
-      HasSubstr("bora: temperature 0.5 of runs/run/hf/generation_config.json\n"));
+      HasSubstr("bora: temperature 0.5 of runs/run/hf/generation_config.json\n"
+                "bora: runs/run/hf/generation_config.json: no_repeat_ngram_size = 2 is not used here\n"));
   EXPECT_THAT(generate({"a b", "--max_new_tokens", "2", "--quiet"}), testing::Not(HasSubstr("bora: ")));
   generation["temperature"] = -1;
   write_atomically(file, generation.dump());

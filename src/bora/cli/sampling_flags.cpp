@@ -35,7 +35,11 @@ void SamplingFlags::take_defaults(const run::OpenedModel& opened, bool tells) {
   options.stop_ids = run::stop_ids(opened.generation);
   const auto told =
       run::take_sampling_defaults(opened.generation, opened.generation_file, given, options.sampling);
-  if (tells && !told.empty()) print_note("bora: {}\n", told);
+  if (!tells) return;
+  if (!told.empty()) print_note("bora: {}\n", told);
+  const auto decoding = options.sampling.temperature > 0 ? run::Decoding::Sampled : run::Decoding::Greedy;
+  const auto unused = run::unused_settings(opened.generation, opened.generation_file, decoding);
+  if (!unused.empty()) print_note("bora: {}\n", unused);
 }
 
 }  // namespace bora::cli

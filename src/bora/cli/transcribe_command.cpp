@@ -17,6 +17,7 @@
 #include "bora/cli/commands.h"
 #include "bora/cli/open_device.h"
 #include "bora/core/runtime.h"
+#include "bora/run/generation_defaults.h"
 #include "bora/run/speech_defaults.h"
 #include "bora/run/transcribe.h"
 
@@ -115,7 +116,9 @@ int run_transcribe(const Arguments& arguments) {
   const auto device = open_device(w.device, "transcribe");
   auto opened = run::open_model(w.model);
   const auto told = run::take_speech_defaults(opened, w.given, w.options);
+  const auto unused = run::unused_settings(opened.generation, opened.generation_file, run::Decoding::Speech);
   if (!told.empty() && !w.quiet) print_note("bora: {}\n", told);
+  if (!unused.empty() && !w.quiet) print_note("bora: {}\n", unused);
   const run::Transcriber transcribe(opened, w.options);
   const double started = monotonic_seconds();
   double seconds = 0;

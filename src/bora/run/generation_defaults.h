@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // What a model's generation_config.json says in place of flags that the user leaves out, as `transformers` takes it.
 #pragma once
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -48,5 +49,10 @@ class GenerationDefaults {
 /// Corruption, with file and key.
 std::string take_sampling_defaults(const Json& generation, const std::string& file,
                                    const std::set<std::string>& given, infer::SamplingOptions& options);
+
+enum class Decoding : std::uint8_t { Greedy, Sampled, Speech };
+/// Keys that change what `transformers` writes and that have no effect here, with their values: "M: num_beams = 4 is
+/// not used here" of a file M; "": none.
+std::string unused_settings(const Json& generation, const std::string& file, Decoding decoding);
 
 }  // namespace bora::run

@@ -75,5 +75,34 @@ TEST_F(SamplingDefaults, SayWhatIsWrong) {
   EXPECT_EQ(refusal(R"({"temperature": -1})"), "no error") << "it is not used";
 }
 
+TEST(UnusedSettings, AreNamed) {
+  const auto of = [](const std::string& generation, Decoding decoding) {
+    return unused_settings(Json::parse(generation), "M", decoding);
+  };
+  using enum Decoding;
+  EXPECT_EQ(of(R"({"no_repeat_ngram_size": 2, "top_p": 0.9})", Greedy),
+            "M: no_repeat_ngram_size = 2 is not used here");
+  EXPECT_EQ(of(R"({"num_beams": 4, "bad_words_ids": [[1]], "forced_eos_token_id": 0})", Greedy),
+            "M: bad_words_ids = [[1]], forced_eos_token_id = 0, num_beams = 4 are not used here");
+  EXPECT_EQ(of(R"({"typical_p": 0.5})", Sampled), "M: typical_p = 0.5 is not used here");
+  EXPECT_EQ(of(R"({"typical_p": 0.5})", Greedy), "");
+  EXPECT_EQ(of(R"({"suppress_tokens": [100, 101, 102, 103, 104, 105, 106, 107, 108]})", Sampled),
+            "M: suppress_tokens = [100,101,102,103,104,105,106,107,108] is not used here");
+  EXPECT_EQ(of(R"({"suppress_tokens": [100, 101, 102, 103, 104, 105, 106, 107, 108, 109]})", Sampled),
+            "M: suppress_tokens = [100,101,102,103,104,105,106,107,108,109... is not used here");
+  const std::string speech =
+      R"({"suppress_tokens": [1], "num_beams": 4, "repetition_penalty": 1.5, "language": "de"})";
+  EXPECT_EQ(of(speech, Speech), "M: repetition_penalty = 1.5, language = \"de\" are not used here");
+  EXPECT_EQ(of(R"({"language": "de", "lang_to_id": {"<|de|>": 1}})", Speech), "");
+}
+
+TEST(UnusedSettings, ThatChangeNothingAreNot) {
+  EXPECT_EQ(unused_settings(Json::parse(R"({"no_repeat_ngram_size": 0, "num_beams": 1, "typical_p": 1.0,
+                "bad_words_ids": null, "suppress_tokens": [], "min_length": 0, "early_stopping": false,
+                "max_length": 20, "guidance_scale": 1, "sequence_bias": {}})"),
+                            "M", Decoding::Sampled),
+            "");
+}
+
 }  // namespace
 }  // namespace bora::run
