@@ -45,7 +45,7 @@ struct Config : models::DecoderConfig {
   static Json hf_defaults() { return {{"max_position_embeddings", 2048}, {"rms_norm_eps", 1e-5}}; }
   static Config from_hf(const Json& json, std::string_view name) {
     const auto full = nn::rope_of_layers(json, "full_attention", name, 500000);
-    const auto config = models::config_from_hf<Config>(full, name);
+    auto config = models::config_from_hf<Config>(full, name);
     const auto local = nn::rope_of_layers(json, "sliding_attention", name, 500000);
     const auto rope = nn::rope_by_layers(json) ? nn::RopeConfig::from_hf(local, name) : config.local_rope();
     const std::string type = "rope_parameters.sliding_attention.rope_type",
