@@ -36,7 +36,7 @@ std::string named(const GenerationDefaults& defaults, const char* key, const Nam
   const auto hint = fmt::format("--{} takes its place", key);
   if (!found->is_string()) defaults.refuse(key, "must be a text", hint);
   const auto written = found->get<std::string>();
-  const auto name = all.contains(written) ? written : language_code(written);
+  auto name = all.contains(written) ? written : language_code(written);
   if (!all.contains(name)) defaults.refuse(key, "must be one of " + join(names_of(all)), hint);
   return name;
 }
