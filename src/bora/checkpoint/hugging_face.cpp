@@ -224,8 +224,10 @@ void require_tied(const StoredTensors& model, std::span<const HfParameter> param
   for (const auto& head : kHeads) {
     const auto found = model.find(head);
     if (!found || embedding.empty() || used.contains(std::string(head))) continue;
-    if (found->shape == model.find(embedding)->shape && model.floats(head) == model.floats(embedding))
-      continue;
+    const bool is_it =
+        found->shape == model.find(embedding)->shape && model.floats(head) == model.floats(embedding);
+    model.forget(head);
+    if (is_it) continue;
     fail(
         ErrorKind::Corruption,
         "{} in {} has other values than {}, though config.json says that they are one (tie_word_embeddings)\nhint: "

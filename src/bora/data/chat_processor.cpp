@@ -48,11 +48,10 @@ ByteSpan spelling(std::string_view text, ByteSpan covered, const std::optional<s
   return {covered.begin + at, covered.begin + at + token->size()};
 }
 
-/// True if `token` is a byte of a character that the vocabulary does not have: some files list <0x00> to <0xFF> as
-/// special.
-bool stands_for_byte(std::string_view covered, const std::optional<std::string>& token) {
-  return token && token->size() == 6 && token->starts_with("<0x") &&
-         covered.find(*token) == std::string_view::npos;
+/// True if the token `id` is a byte of a character in `covered` that the vocabulary does not have, and not spelled out
+/// there: some files list <0x00> to <0xFF> as special.
+bool stands_for_byte(const Tokenizer& tokenizer, std::string_view covered, std::int32_t id) {
+  return tokenizer.is_byte(id) && covered.find(*tokenizer.token(id)) == std::string_view::npos;
 }
 
 std::int32_t turn_at(const std::vector<ByteSpan>& turns, ByteSpan covered) {
@@ -113,7 +112,7 @@ ChatTokens encode_chat(const Tokenizer& tokenizer, const ChatText& chat) {
     const std::int32_t turn = turn_at(chat.assistant_spans, covered);
     const auto text = std::string_view(chat.text).substr(covered.begin, covered.end - covered.begin);
     const bool meant =
-        !tokenizer.is_special(id) || stands_for_byte(text, tokenizer.token(id)) ||
+        !tokenizer.is_special(id) || stands_for_byte(tokenizer, text, id) ||
         is_within(chat.segments, spelling(chat.text, covered, tokenizer.token(id)), control_only);
     if (meant) {
       out.ids.push_back(id);

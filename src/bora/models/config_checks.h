@@ -75,6 +75,7 @@ void require_agreement(std::string_view key, const Json& value, std::string_view
 /// What a config.json says otherwise than `fixed`, in which models of a type have no choice: Unsupported.
 /// Absent and null keys pass.
 void require_fixed(const Json& json, const Json& fixed, std::string_view name);
+
 /// Levanter's keys that choose among accelerator kernels.
 void ignore_accelerator_keys(Binder& b);
 

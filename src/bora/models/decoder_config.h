@@ -48,20 +48,24 @@ void require_whole_turns(const Json& json, std::string_view name);
 /// What config.json calls the keys of a DecoderConfig and its rope.
 const KeyNames& decoder_hf_names();
 
+/// `config` with what a config.json says in so many names. Corruption with every problem.
+template <class Config>
+Config decoder_from_hf(Config config, Json json, const KeyNames& names, std::string_view name) {
+  require_none(read_json(json, config, names), name);
+  json["max_position_embeddings"] = config.seq_len;  // where it is absent, the family's
+  config.rope = nn::RopeConfig::from_hf(json, name);
+  config.seq_len = config.rope.longest(config.seq_len);
+  require_values(config, names, name);
+  require_fixed(json, config.hf_fixed(), name);
+  if constexpr (!requires { config.partial_rotary_factor; }) require_whole_turns(json, name);
+  return config;
+}
+
 /// A family's Config from config.json, where keys that are the family's own have the same names. What is
 /// absent is of hf_defaults(), keeps its default, or follows from other keys. Corruption with every problem.
 template <class Config>
 Config config_from_hf(Json json, std::string_view name) {
-  Config config;
-  json = with_hf_defaults<Config>(std::move(json));
-  require_none(read_json(json, config, decoder_hf_names()), name);
-  json["max_position_embeddings"] = config.seq_len;  // where it is absent, the family's
-  config.rope = nn::RopeConfig::from_hf(json, name);
-  config.seq_len = config.rope.longest(config.seq_len);
-  require_values(config, decoder_hf_names(), name);
-  require_fixed(json, config.hf_fixed(), name);
-  if constexpr (!requires { config.partial_rotary_factor; }) require_whole_turns(json, name);
-  return config;
+  return decoder_from_hf(Config(), with_hf_defaults<Config>(std::move(json)), decoder_hf_names(), name);
 }
 /// And back.
 template <class Config>

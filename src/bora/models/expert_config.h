@@ -61,18 +61,11 @@ struct ExpertConfig : DecoderConfig {
 template <class Config>
 Config ExpertConfig::experts_from_hf(Json json, std::string_view name, std::string_view experts) {
   Config config;
-  json = with_count(with_hf_defaults<Config>(std::move(json)), experts, name);
   config.lbl_coef.reset();
   config.rzl_coef.reset();
-  const auto names = expert_hf_names(experts);
-  require_none(read_json(json, config, names), name);
-  json["max_position_embeddings"] = config.seq_len;  // where it is absent, the family's
-  config.rope = nn::RopeConfig::from_hf(json, name);
-  config.seq_len = config.rope.longest(config.seq_len);
-  require_values(config, names, name);
-  require_fixed(json, config.hf_fixed(), name);
-  require_whole_turns(json, name);
-  return config;
+  return decoder_from_hf(std::move(config),
+                         with_count(with_hf_defaults<Config>(std::move(json)), experts, name),
+                         expert_hf_names(experts), name);
 }
 
 template <class Config>

@@ -113,8 +113,8 @@ struct Config : models::GptConfig {
     if (const Json beside = json.value(newer, Json()); !beside.is_null() && beside != value)
       fail(
           ErrorKind::Unsupported,
-          "{0}: {1} is {2}, but transformers reads {3} in models of this type, {4} ({5} where it is left out), which must be the same\nhint: "
-          "give both the same value, or remove {1}",
+          "{0}: {1} is {2}, but transformers reads {3} in models of this type, {4} ({5} where it is left out), "
+          "which must be the same\nhint: give both the same value, or remove {1}",
           name, newer, beside.dump(), key, value.dump(), Json(standard).dump());
     return value;
   }

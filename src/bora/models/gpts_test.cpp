@@ -103,7 +103,8 @@ TEST(GptNeoX, NewerNamesBesideItsOwn) {
   EXPECT_EQ(
       gpt_refusal<gpt_neox::Config>(other),
       "config.json: partial_rotary_factor is 1.0, but transformers reads rotary_pct in models of this type, 0.25 "
-      "(0.25 where it is left out), which must be the same\nhint: give both the same value, or remove partial_rotary_factor");
+      "(0.25 where it is left out), which must be the same\nhint: give both the same value, or remove "
+      "partial_rotary_factor");
   other = json;
   other["rotary_pct"] = 0.5;
   other["rope_parameters"] = {{"partial_rotary_factor", 0.25}};

@@ -139,17 +139,6 @@ std::vector<bool> weight_decay_mask(const OptimizerConfig& config,
   return mask;
 }
 
-std::vector<std::string> decayed_weights(const OptimizerConfig& config,
-                                         std::span<const core::Parameter> parameters) {
-  const auto mask = weight_decay_mask(config, parameters);
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (mask[i]) out.push_back(parameters[i].path);
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 std::string describe_decay(const OptimizerConfig& config, std::span<const core::Parameter> parameters) {
   if (config.weight_decay_modules.index() == 0) return "";
   const auto mask = weight_decay_mask(config, parameters);

@@ -18,10 +18,6 @@ namespace bora::optim {
 std::vector<bool> weight_decay_mask(const OptimizerConfig& config,
                                     std::span<const core::Parameter> parameters);
 
-/// Paths of the parameters that decay, sorted.
-std::vector<std::string> decayed_weights(const OptimizerConfig& config,
-                                         std::span<const core::Parameter> parameters);
-
 /// What weight_decay_modules makes decay, as the first lines of a run say it: "attn, mlp: 12 of 21 arrays". Parts of
 /// layers where they decay whole in all of them, else what is in them. Nothing where the key is not given.
 std::string describe_decay(const OptimizerConfig& config, std::span<const core::Parameter> parameters);

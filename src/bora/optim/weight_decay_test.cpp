@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+
 #include "bora/base/error.h"
 
 namespace bora::optim {
@@ -36,6 +39,18 @@ std::vector<core::Parameter> gpt2() {
           parameter("layers.0.ln_1.bias", "Gpt2.Block.LayerNorm"),
           parameter("layers.0.attn.c_attn.weight", "Gpt2.Block.Attention.Linear"),
           parameter("layers.0.attn.c_attn.bias", "Gpt2.Block.Attention.Linear")};
+}
+
+// Their paths, sorted.
+std::vector<std::string> decayed_weights(const OptimizerConfig& config,
+                                         std::span<const core::Parameter> parameters) {
+  const auto mask = weight_decay_mask(config, parameters);
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (mask[i]) out.push_back(parameters[i].path);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 TEST(WeightDecay, DefaultForLlama) {

@@ -12,8 +12,8 @@ namespace bora::run {
 /// num_beams, length_penalty and max_new_tokens, or max_length, of generation_config.json. Where neither the user nor
 /// the file says language or task, forced_decoder_ids of older files are the prompt. `given`: flags that stay what
 /// they are ("--task"). Returns what was taken and where from, for people: "language de of
-/// MODEL/generation_config.json"; "": nothing that changes a text. Errors: Corruption, with file and key, for what the model does not have;
-/// those of require_speech and speech_tokens.
+/// MODEL/generation_config.json"; "": nothing that changes a text. Errors: Corruption, with file and key, for what the
+/// model does not have; those of require_speech and speech_tokens.
 std::string take_speech_defaults(const OpenedModel& opened, const std::set<std::string>& given,
                                  TranscribeOptions& options);
 

@@ -40,15 +40,11 @@ std::optional<std::int32_t> special_token(const Pipeline& p, std::string_view ke
   return id;
 }
 
-bool is_fallback(const Pipeline& p, std::int32_t id) {
-  return p.model->vocabulary().has(id) && p.model->is_fallback(id);
-}
-
 std::vector<std::int32_t> count_bytes(const Pipeline& p) {
   std::vector<std::int32_t> counts(static_cast<std::size_t>(p.vocab_size()), 0);
   for (std::size_t id = 0; id < counts.size(); ++id) {
     const auto text = p.token(static_cast<std::int32_t>(id));
-    if (!text || (p.added.is_special(*text) && !is_fallback(p, static_cast<std::int32_t>(id)))) continue;
+    if (!text || (p.added.is_special(*text) && !p.is_fallback(static_cast<std::int32_t>(id)))) continue;
     std::string bytes(*text);
     if (p.decoder != nullptr) bytes = p.decoder->alone(std::move(bytes));
     if (p.bpe != nullptr && bytes.ends_with(p.bpe->end_of_word_suffix()))  // decoders of bytes leave it there
@@ -77,6 +73,10 @@ Pipeline::Tracks needed_tracks(const Pipeline& p) {
 }
 
 }  // namespace
+
+bool Pipeline::is_fallback(std::int32_t id) const {
+  return model->vocabulary().has(id) && model->is_fallback(id);
+}
 
 void Pipeline::finish(std::string_view config_name) {
   static std::atomic<std::uint64_t> counter{0};

@@ -64,6 +64,7 @@ struct Pipeline {
 
   std::int64_t vocab_size() const;
   std::optional<std::string_view> token(std::int32_t id) const;
+  bool is_fallback(std::int32_t id) const;  ///< Model::is_fallback, of any id
   std::optional<std::int32_t> id_of(std::string_view token) const;
 
   /// Both take valid UTF-8 of less than 4 GiB. Ids of the text alone.

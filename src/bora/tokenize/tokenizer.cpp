@@ -139,6 +139,8 @@ bool Tokenizer::is_special(std::int32_t id) const {
   return text && pipeline_->added.is_special(*text);
 }
 
+bool Tokenizer::is_byte(std::int32_t id) const { return pipeline_->is_fallback(id); }
+
 std::int64_t Tokenizer::vocab_size() const { return pipeline_->vocab_size(); }
 std::optional<std::int32_t> Tokenizer::bos_id() const { return pipeline_->bos; }
 std::optional<std::int32_t> Tokenizer::eos_id() const { return pipeline_->eos; }

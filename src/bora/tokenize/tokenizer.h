@@ -97,6 +97,8 @@ class Tokenizer {
   /// The file's spelling of an id, or nothing.
   std::optional<std::string> token(std::int32_t id) const;
   bool is_special(std::int32_t id) const;
+  /// Whether the model makes a byte of what its vocabulary does not have into this id: <0x0A>, special or not.
+  bool is_byte(std::int32_t id) const;
 
   /// The largest id + 1: the rows an embedding needs.
   std::int64_t vocab_size() const;

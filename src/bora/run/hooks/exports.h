@@ -15,7 +15,8 @@ void export_model(Session& session, const std::string& directory);
 /// Writes its adapters as PEFT does. Likewise.
 void export_adapter(Session& session, const std::string& directory);
 
-/// Exports every hf_save_steps steps, and at the end of the run, into step-N of the run's places for exports and adapters.
+/// Exports every hf_save_steps steps, and at the end of the run, into step-N of the run's places for exports and
+/// adapters.
 class Exports final : public Hook {
  public:
   explicit Exports(Session& session) : session_(session) {}
